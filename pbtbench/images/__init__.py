@@ -1,0 +1,1 @@
+"""Images: what a sandbox starts from. Download, install, inject bugs, scan for leaks, build."""

@@ -1,0 +1,1 @@
+"""Problems: libraries, bugs, patches and trees. Pure: no Docker, no network, no sandbox."""
