@@ -46,6 +46,7 @@ class Dispatch:
         limit: float,
         full: bool,
         on_event: Callable[[JudgeEvent], None],
+        reach_on: Callable[[str], BugReach] | None = None,
     ) -> None:
         self.prepared = prepared
         self.answer = answer
@@ -55,6 +56,7 @@ class Dispatch:
         self.limit = limit
         self.full = full
         self.bugs = prepared.problem.bug_ids
+        self._reach_on = reach_on or (lambda tree: BugReach(prepared.trees, self.bugs, tree))
         self._on_event = on_event
         self._event_lock = Lock()
         self._progress = (0, 0)
@@ -159,10 +161,10 @@ class Dispatch:
             tree,
             stage,
             self.answer,
-            BugReach(self.prepared.trees, self.bugs, tree),
+            self._reach_on(tree),
             slots=self.slots,
             limit=self.limit,
-            on_row=lambda row: self._advance(row),
+            on_row=self._advance,
         )
         stack.callback(self._close, run)
         return run
