@@ -35,13 +35,17 @@ def session_config(top_levels: list[str]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """``python -c '…main()' TOP_LEVEL…``: the library's own entries in site-packages."""
-    # Foreign code must not find this package by name.
-    sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.dirname(__file__))]
-    config = session_config(sys.argv[1:])
+def prepare_process() -> None:
+    """Leave nothing of ours where foreign code would meet it by accident."""
+    sys.path[:] = [entry for entry in sys.path if not __file__.startswith(entry + "/")]
     sys.argv = ["pytest"]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+
+def main() -> None:
+    """``python -c '…main()' TOP_LEVEL…``: the library's own entries in site-packages."""
+    config = session_config(sys.argv[1:])
+    prepare_process()
     reader, writer = os.dup(0), os.dup(1)
     sink = os.open(os.devnull, os.O_RDWR)
     os.dup2(sink, 0)

@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 ROW_LIMIT = 4 * 1024 * 1024
 """Bytes of one row; what writes more is not a row."""
+WATCH_INTERVAL = 0.1
+"""Seconds between two looks at memory and processes."""
 SCRATCH = "/tmp/case"  # noqa: S108 -- inside the sandbox
 
 
@@ -46,9 +49,16 @@ class _Run:
 
 
 class Supervisor:
-    """Runs one tree's session; ``channel`` is a (readable, writable) pair of descriptors."""
+    """Runs one tree's session; ``channel`` is a (readable, writable) pair of descriptors.
 
-    def __init__(self, channel: tuple[int, int], config: dict[str, Any]) -> None:
+    ``watch`` is called ten times a second while foreign code may be running, to enforce what the
+    kernel does not (memory and processes of the whole sandbox); None where something else does.
+    """
+
+    def __init__(
+        self, channel: tuple[int, int], config: dict[str, Any], watch: Callable[[], None] | None = None
+    ) -> None:
+        self.watch = watch
         self.reader, self.writer = channel
         self.config = config
         self.decoder = frames.Decoder()
@@ -60,6 +70,7 @@ class Supervisor:
         self.collection = bytearray()
         self.collecting_until: float | None = None
         self.done = False
+        self.next_watch = 0.0
 
     # -- main loop ---------------------------------------------------------------------------
 
@@ -73,12 +84,17 @@ class Supervisor:
                 key.data(key.fd)
             self._reap()
             self._enforce_deadlines()
+            if self.watch is not None and time.monotonic() >= self.next_watch:
+                self.watch()
+                self.next_watch = time.monotonic() + WATCH_INTERVAL
         self._kill_all()
 
     def _next_timeout(self) -> float | None:
         deadlines = [run.deadline for run in self.runs.values()]
         if self.collecting_until is not None:
             deadlines.append(self.collecting_until)
+        if self.watch is not None and self.template is not None:
+            deadlines.append(self.next_watch)
         return max(0.0, min(deadlines) - time.monotonic()) + 0.001 if deadlines else None
 
     def _watch_children(self) -> None:
