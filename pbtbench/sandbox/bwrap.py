@@ -3,7 +3,8 @@
 Inside are only: the host's ``/usr`` (its third-party Python packages, sources and documents masked), the
 base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc`` and
 ``/dev``, and the modules of process 1 in ``/run/pbtbench``. All of it is read-only. There is no network, no
-host name, no capability beyond those asked for, and no way to make another user namespace.
+host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before
+foreign code runs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 UID = GID = 1000
 _MODULES = "/run/pbtbench"
+_CAPABILITIES = ("--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP")
+"""What process 1 starts with: to mount, and to map itself to an ordinary user afterwards."""
 _START_SECONDS = 60.0
 
 _ETC = {
@@ -146,15 +149,18 @@ def spawn_bwrap(
     module: str,
     sources: Sequence[Path],
     arguments: Sequence[str] = (),
-    keep_capabilities: Sequence[str] = (),
     pass_fds: Sequence[int] = (),
     folders: Sequence[str] = (),
+    python: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Bubblewrap:
-    """Start a sandbox whose process 1 runs ``module.main()`` with the image's base Python (-I -S -E).
+    """Start a sandbox whose process 1 runs ``module.main()``.
+
+    ``python`` is the interpreter with its options, by default the image's base Python with ``-I -S -E``.
 
     ``sources`` are files of the package ``pbtbench`` that ``module`` needs, itself included; they are
-    copied in. ``folders`` are made in the otherwise read-only root, to mount on. Descriptors in
-    ``pass_fds`` keep their numbers. ``keep_capabilities`` (``CAP_SYS_ADMIN``) are what process 1 starts with.
+    copied in and can be imported. ``folders`` are made in the otherwise read-only root, to mount on. Descriptors in
+    ``pass_fds`` keep their numbers.
 
     **Process 1 must exit when the host's end of one of its sockets closes**: nothing else ends it when the
     host process dies. (``--die-with-parent`` would also fire when merely the starting thread ends.)
@@ -162,6 +168,7 @@ def spawn_bwrap(
     Raises SandboxUnavailableError when no bubblewrap works here.
     """
     program = find_bwrap()
+    variables = {**image.environment, **(environment or {})}
     with contextlib.ExitStack() as stack:
         info_read, info_write = os.pipe()
         info = stack.enter_context(os.fdopen(info_read, "rb"))
@@ -175,9 +182,8 @@ def spawn_bwrap(
             program,
             *("--info-fd", str(info_write)),
             *_root(image, files, folders),
-            *(word for name in keep_capabilities for word in ("--cap-add", name)),
-            *(word for item in image.environment.items() for word in ("--setenv", *item)),
-            *("--", image.interpreter, "-I", "-S", "-E", "-c", start, *arguments),
+            *(word for item in variables.items() for word in ("--setenv", *item)),
+            *("--", *(python or (image.interpreter, "-I", "-S", "-E")), "-c", start, *arguments),
         ]
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by Bubblewrap
         process = subprocess.Popen(
@@ -202,9 +208,9 @@ def spawn_bwrap(
 
 def _root(image: LocalImage, files: Mapping[str, int], folders: Sequence[str]) -> Iterator[str]:
     """Bubblewrap options for namespaces and root."""
-    yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--clearenv")
-    yield from ("--as-pid-1", "--hostname", "sandbox", "--uid", str(UID), "--gid", str(GID))
-    yield from ("--cap-drop", "ALL", "--ro-bind", "/usr", "/usr")
+    yield from ("--unshare-all", "--unshare-user", "--new-session", "--clearenv")
+    yield from ("--as-pid-1", "--hostname", "sandbox", "--uid", "0", "--gid", "0")
+    yield from (*_CAPABILITIES, "--ro-bind", "/usr", "/usr")
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
         if path.is_symlink():
@@ -246,7 +252,7 @@ def _empty(folder: str) -> tuple[str, ...]:
 def _module(source: Path, python: str) -> tuple[str, bytes]:
     """File name and content under which ``source`` is imported inside: compiled if both Pythons are alike."""
     inside = source.resolve().relative_to(Path(pbtbench.__file__).resolve().parent.parent)
-    if python != "{}.{}".format(*sys.version_info):
+    if source.suffix != ".py" or python != "{}.{}".format(*sys.version_info):
         return str(inside), source.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         compiled = Path(folder, "module.pyc")
@@ -287,9 +293,9 @@ def find_bwrap() -> str:
     if sys.platform != "linux":
         raise SandboxUnavailableError("the local sandbox needs Linux", hint="Use Docker here")
     for program in candidates():
-        probe = [program, "--unshare-all", "--unshare-user", "--disable-userns", "--as-pid-1"]
-        probe += ["--uid", str(UID), "--gid", str(GID), "--ro-bind", "/", "/", "--proc", "/proc"]
-        probe += ["--dev", "/dev", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--", "/bin/true"]
+        probe = [program, "--unshare-all", "--unshare-user", "--as-pid-1", "--uid", "0", "--gid", "0"]
+        probe += ["--ro-bind", "/", "/", "--proc", "/proc", "--perms", "0755", "--dir", "/tmp"]
+        probe += ["--dev", "/dev", *_CAPABILITIES, "--", "/bin/true"]
         try:
             done = subprocess.run(probe, capture_output=True, timeout=_START_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -300,5 +306,5 @@ def find_bwrap() -> str:
         reasons.append(f"{program}: {done.stderr.decode(errors='replace').strip() or done.returncode}")
     raise SandboxUnavailableError(
         "the local sandbox cannot isolate here (" + ("; ".join(reasons) or "no bubblewrap found") + ")",
-        hint="Install bubblewrap 0.8 or newer, and let ordinary users make user namespaces",
+        hint="Install bubblewrap 0.5 or newer, and let ordinary users make user namespaces",
     )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pbtbench.errors import AnswerError, InfraError, PbtbenchError, SandboxDiedError
 from pbtbench.sandbox.base import MIB, WORKSPACE, Channel, Check, CommandResult, Limits, Sandbox, SandboxSpec
-from pbtbench.sandbox.bwrap import Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
+from pbtbench.sandbox.bwrap import GID, UID, Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
 from pbtbench.sandbox.inner import files, wire
 from pbtbench.sandbox.output import CappedOutput
 from pbtbench.sandbox.registry import Registry
@@ -71,7 +71,6 @@ class LocalBackend:
                 module="pbtbench.sandbox.inner.init",
                 sources=INIT_SOURCES,
                 arguments=[str(theirs.fileno())],
-                keep_capabilities=["CAP_SYS_ADMIN", "CAP_SETPCAP"],
                 pass_fds=[theirs.fileno()],
                 folders=[a.destination for a in spec.archives if _in_bare_root(a.destination)],
             )
@@ -101,6 +100,8 @@ def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -
     places = [*WRITABLE]
     places += [(a.destination, 0o755) for a in spec.archives if a.writable and _in_bare_root(a.destination)]
     settings = {
+        "uid": UID,
+        "gid": GID,
         "writable": places,
         "disk": spec.limits.disk,
         "memory": spec.limits.memory,

@@ -208,6 +208,7 @@ def main() -> int:
         return 1
     try:
         _set_up(settings, archives)
+        kernel.become_user(settings["uid"], settings["gid"])
         kernel.forbid_tracing()
         kernel.drop_privileges()
     except (OSError, ImportError) as error:
