@@ -94,6 +94,7 @@ def _set_up(settings: dict[str, Any], request: dict[str, Any], archives: list[in
         os.close(fd)
     for name, value in settings["rlimits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
+    kernel.become_user(1000, 1000)
     kernel.drop_privileges()
 
 
