@@ -1,8 +1,8 @@
 """Images for the local sandbox: folders that it mounts over the host's own Python.
 
-``image.json`` says which Python (``python`` major.minor, ``prefix``, ``executable``); ``venv/`` is
-what appears as ``/opt/venv``. The library is not in it: an empty file or folder stands for each of
-its top-level entries, so that a tree can be mounted there.
+``image.json`` and ``venv/`` are as the local sandbox wants them: made for their places inside, where
+ the base Python's prefix is ``/usr`` or, when it is any other folder on the host, ``/usr/local``. The library is not in
+the venv: a tree is laid over its site-packages when a sandbox starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import BuildError
-from pbtbench.images import bytecode, site
+from pbtbench.images import bytecode
 from pbtbench.images.archive import MTIME
 from pbtbench.images.base import BuiltImage
 from pbtbench.images.builder import Builder, digest
@@ -51,18 +51,16 @@ class LocalImages(Builder):
     def build_library(self, library: Library) -> BuiltImage:
         """A folder with the venv of ``library``, without the library."""
         ingredients = self._ingredients(library)
-        stubs = site.library_files(library, ingredients.sources.wheel)
         key = digest(
             "local",
             self.interpreter.identity,
             self.interpreter.executable,
             [wheel.parent.name for wheel in ingredients.wheels],
-            sorted(_mountpoints(stubs)),
         )
 
         def build(folder: Path) -> None:
             self._on_step(f"build the image of {library.key}")
-            self._fill(folder, self._venv(ingredients), _mountpoints(stubs))
+            self._fill(folder, self._venv(ingredients))
 
         reference = f"images/{library.key}-{key[:12]}"
         built = not self._store.path(reference).exists()
@@ -97,45 +95,28 @@ class LocalImages(Builder):
             check=True,
         ).stdout
 
-    def _fill(self, folder: Path, venv: Installed, mountpoints: dict[str, bool]) -> None:
+    def _fill(self, folder: Path, venv: Installed) -> None:
+        """Write ``image.json`` and ``venv/``; paths in the venv are those inside the sandbox."""
         python = self.interpreter
+        prefix, executable = Path(python.prefix), Path(python.executable)
+        if not executable.is_relative_to(prefix):
+            raise BuildError(f"this Python lies outside of its prefix {prefix}", where=str(executable))
+        facts = {"python": python.minor, "prefix": python.prefix, "executable": str(executable.relative_to(prefix))}
+        _write(folder / "image.json", json.dumps(facts).encode())
+        inside = "/usr" if python.prefix == "/usr" else "/usr/local"
+
         root = folder / "venv"
-        packages = root / "lib" / f"python{python.minor}" / "site-packages"
         for path, content in venv.files.items():
-            _write(packages / path, content)
+            _write(root / "lib" / f"python{python.minor}" / "site-packages" / path, content)
         for name, content in venv.scripts.items():
             _write(root / "bin" / name, content).chmod(0o755)
-        for name, is_folder in mountpoints.items():
-            if (packages / name).exists() and name != "__pycache__":
-                raise BuildError(
-                    f"{name} comes from the library and from one of its dependencies", where=folder.name
-                )
-            if is_folder:
-                (packages / name).mkdir(parents=True, exist_ok=True)
-            else:
-                _write(packages / name, b"")
-        binaries = root / "bin"
-        binaries.mkdir(exist_ok=True)
-        (binaries / "python").symlink_to(python.executable)
-        (binaries / "python3").symlink_to("python")
-        (binaries / f"python{python.minor}").symlink_to("python")
-        home = Path(python.executable).parent
-        _write(
-            root / "pyvenv.cfg",
-            f"home = {home}\ninclude-system-site-packages = false\nversion = {python.version}\n".encode(),
-        )
-        facts = {"python": python.minor, "prefix": python.prefix, "executable": python.executable}
-        _write(folder / "image.json", json.dumps(facts).encode())
+        (root / "bin" / "python").symlink_to(f"{inside}/{facts['executable']}")
+        (root / "bin" / "python3").symlink_to("python")
+        (root / "bin" / f"python{python.minor}").symlink_to("python")
+        settings = f"home = {inside}/{executable.relative_to(prefix).parent}\ninclude-system-site-packages = false\nversion = {python.version}\n"
+        _write(root / "pyvenv.cfg", settings.encode())
         for entry in root.rglob("*"):
             os.utime(entry, (MTIME, MTIME), follow_symlinks=False)
-
-
-def _mountpoints(files: dict[str, bytes]) -> dict[str, bool]:
-    """Top-level entry of the library -> whether it is a folder; with the folder of a module's pyc."""
-    points = {top: top not in files for top in site.top_level(files)}
-    if any(not is_folder and top.endswith(".py") for top, is_folder in points.items()):
-        points["__pycache__"] = True
-    return points
 
 
 def _write(path: Path, content: bytes) -> Path:
