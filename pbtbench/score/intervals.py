@@ -1,0 +1,50 @@
+"""Confidence intervals that treat a problem, with all its repeats, as one observation.
+
+Repeats and seeds of one problem resemble each other far more than two problems do, so resampling
+single trials would give intervals that are much too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 10_000
+SEED = 0
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and both ends of its 95 % percentile interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def cluster_interval(
+    totals: Sequence[float],
+    sizes: Sequence[float] | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Interval | None:
+    """Bootstrap ``sum(totals) / sum(sizes)`` over clusters; None when there is nothing to average.
+
+    ``totals`` and ``sizes`` hold one number a problem; without ``sizes`` every problem weighs the
+    same, and the estimate is the mean of ``totals``. Resamples without any weight are left out.
+    """
+    numerator = np.asarray(totals, dtype=float)
+    denominator = np.ones_like(numerator) if sizes is None else np.asarray(sizes, dtype=float)
+    if denominator.sum() == 0:
+        return None
+    estimate = float(numerator.sum() / denominator.sum())
+    picks = np.random.default_rng(seed).integers(len(numerator), size=(resamples, len(numerator)))
+    weight = denominator[picks].sum(axis=1)
+    drawn = numerator[picks].sum(axis=1)[weight > 0] / weight[weight > 0]
+    tail = 100 * (1 - LEVEL) / 2
+    low, high = np.percentile(drawn, (tail, 100 - tail))
+    return Interval(estimate, float(low), float(high))
