@@ -97,18 +97,11 @@ def _in_bare_root(path: str) -> bool:
 
 def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -> None:
     """Have init do its set-up stage."""
-    places = [*WRITABLE]
-    places += [(a.destination, 0o755) for a in spec.archives if a.writable and _in_bare_root(a.destination)]
-    settings = {
-        "uid": UID,
-        "gid": GID,
-        "writable": places,
-        "disk": spec.limits.disk,
-        "memory": spec.limits.memory,
-        "processes": spec.limits.processes,
-        "rlimits": _rlimits(spec.limits),
-        "archives": [{"destination": a.destination, "writable": a.writable} for a in spec.archives],
-    }
+    settings = session_settings(spec.limits)
+    settings["writable"] += [
+        (a.destination, 0o755) for a in spec.archives if a.writable and _in_bare_root(a.destination)
+    ]
+    settings["archives"] = [{"destination": a.destination, "writable": a.writable} for a in spec.archives]
     control.settimeout(_START_SECONDS)
     try:
         with contextlib.ExitStack() as stack:
@@ -121,6 +114,19 @@ def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -
     if reply["error"]:
         raise InfraError(f"the sandbox did not start: {reply['error']}")
     control.settimeout(None)
+
+
+def session_settings(limits: Limits) -> dict[str, Any]:
+    """What a trusted process inside must know to set up places, limits and user for foreign code."""
+    return {
+        "uid": UID,
+        "gid": GID,
+        "writable": [*WRITABLE],
+        "disk": limits.disk,
+        "memory": limits.memory,
+        "processes": limits.processes,
+        "rlimits": _rlimits(limits),
+    }
 
 
 def _rlimits(limits: Limits) -> dict[str, int]:
