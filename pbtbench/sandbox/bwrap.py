@@ -1,10 +1,10 @@
 """Starts bubblewrap with the root that every local sandbox has, and a program of ours as process 1.
 
 Inside are only: the host's ``/usr`` (its third-party Python packages, sources and documents masked), the
-base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc`` and
-``/dev``, and the modules of process 1 in ``/run/pbtbench``. All of it is read-only. There is no network, no
-host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before
-foreign code runs.
+base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc``
+and ``/dev``, and the modules of process 1 in ``/run/pbtbench``. All of it is read-only. There is no network
+and no host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it
+must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before foreign code runs.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def spawn_bwrap(
     ``python`` is the interpreter with its options, by default the image's base Python with ``-I -S -E``.
 
     ``sources`` are files of the package ``pbtbench`` that ``module`` needs, itself included; they are
-    copied in and can be imported. ``folders`` are made in the otherwise read-only root, to mount on. Descriptors in
-    ``pass_fds`` keep their numbers.
+    copied in and can be imported. ``folders`` are made in the otherwise read-only root, to mount on.
+    Descriptors in ``pass_fds`` keep their numbers.
 
     **Process 1 must exit when the host's end of one of its sockets closes**: nothing else ends it when the
     host process dies. (``--die-with-parent`` would also fire when merely the starting thread ends.)
@@ -294,7 +294,7 @@ def find_bwrap() -> str:
         raise SandboxUnavailableError("the local sandbox needs Linux", hint="Use Docker here")
     for program in candidates():
         probe = [program, "--unshare-all", "--unshare-user", "--as-pid-1", "--uid", "0", "--gid", "0"]
-        probe += ["--ro-bind", "/", "/", "--proc", "/proc", "--perms", "0755", "--dir", "/tmp"]
+        probe += ["--ro-bind", "/", "/", "--proc", "/proc", "--perms", "0755", "--dir", "/etc"]
         probe += ["--dev", "/dev", *_CAPABILITIES, "--", "/bin/true"]
         try:
             done = subprocess.run(probe, capture_output=True, timeout=_START_SECONDS, check=False)
