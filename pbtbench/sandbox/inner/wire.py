@@ -26,6 +26,29 @@ def send_message(sock: socket.socket, message: Mapping[str, Any], fds: Sequence[
     sock.sendall(payload)
 
 
+def encode(message: Mapping[str, Any]) -> bytes:
+    """A message as it stands in a stream without descriptors."""
+    payload = json.dumps(message).encode()
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def read_message(fd: int) -> dict[str, Any]:
+    """The next message of such a stream, and not one byte more. Raises EOFError."""
+
+    def exactly(count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = os.read(fd, count - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    (length,) = _LENGTH.unpack(exactly(_LENGTH.size))
+    message: dict[str, Any] = json.loads(exactly(length))
+    return message
+
+
 def receive_message(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """The next message and its descriptors. Raises EOFError at a clean end of the stream."""
     header, fds, _, _ = socket.recv_fds(sock, _LENGTH.size, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
