@@ -125,7 +125,7 @@ def _touched_parts(path: str, one: bytes | None, two: bytes | None) -> frozenset
                         touched |= {_mark(part.parent, left, right) for part in (a, b) if part.parent}
         else:
             for part in ours + theirs:
-                touched |= {_mark(each, left, right) for each in (part,) if each}
+                touched |= {_mark(each, left, right) for each in (part, part.parent) if each}
     return frozenset(touched)
 
 
