@@ -21,9 +21,8 @@ class Ghostwriter:
         events(AgentEvent("ghostwriting"))
         arguments = [task.problem.library.module, ANSWER, str(MAX_FUNCTIONS), str(WRITING_SECONDS)]
         report = run_inside(sandbox, "ghostwrite", arguments, timeout=task.time_limit)
-        notes = [
-            f"{report['written']} test functions written, {report['dropped']} dropped because they cannot run."
-        ]
+        written, dropped = report["written"], report["dropped"]
+        notes = [f"{written} test functions written, {dropped} dropped because they cannot run."]
         if report["left_out"]:
             notes.append(f"{report['left_out']} more were left out: {report['why']}.")
         return AgentResult(end="finished", notes=tuple(notes))

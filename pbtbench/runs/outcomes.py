@@ -28,16 +28,17 @@ def read_judgement(path: Path) -> Judgement:
     try:
         with path.open(encoding="utf-8") as file:
             header, *rows = map(json.loads, file)
-        if header.pop("schema", None) != SCHEMA:
-            raise ValueError(f"its first line does not say schema {SCHEMA}")
-        known = {f.name for f in fields(Judgement)}
-        parts = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in header.items()
-            if name in known
-        }
-        return Judgement(**parts, outcomes=tuple(map(Outcome.from_json, rows)))
-    except (ValueError, TypeError, KeyError) as error:
+        return Judgement(**_known(header), outcomes=tuple(map(Outcome.from_json, rows)))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(
             f"damaged outcomes: {error}", where=str(path), hint="Judge again with --rejudge"
         ) from error
+
+
+def _known(header: dict[str, Any]) -> dict[str, Any]:
+    """The header's fields that a judgement of this version has."""
+    if header.get("schema") != SCHEMA:
+        raise ValueError(f"the first line has schema {header.get('schema')!r}, not {SCHEMA}")
+    names = {f.name for f in fields(Judgement)}
+    lists_are_tuples = ((k, tuple(v) if isinstance(v, list) else v) for k, v in header.items())
+    return {name: value for name, value in lists_are_tuples if name in names}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pbtbench.agents.base import End
+from pbtbench.agents.base import End, Mode
 from pbtbench.runs.files import read_json, write_json
 from pbtbench.runs.paths import TrialPaths
 
@@ -25,7 +25,7 @@ class Cell:
 
     agent: str
     model: str | None
-    mode: str
+    mode: Mode
 
     @property
     def name(self) -> str:

@@ -142,14 +142,19 @@ class Bench:
 
     def _task(self, key: TrialKey, prepared: PreparedProblem) -> Task:
         config, cell = self.config, key.cell
-        limits = {"max_tool_calls": config.max_tool_calls, "time_limit": config.time_limit}
         return Task(
             problem=prepared.problem,
             mode=cell.mode,
-            prompt=render_prompt(cell.mode, prepared.problem, **limits),
+            prompt=render_prompt(
+                cell.mode,
+                prepared.problem,
+                max_tool_calls=config.max_tool_calls,
+                time_limit=config.time_limit,
+            ),
             python=prepared.problem_image.python,
             model=cell.model,
-            **limits,
+            max_tool_calls=config.max_tool_calls,
+            time_limit=config.time_limit,
         )
 
     def _run_agent(self, key: TrialKey, task: Task, sandbox: Sandbox) -> AgentResult:

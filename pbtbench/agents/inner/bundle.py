@@ -113,7 +113,8 @@ def _class(name, conftests):
                 body[key] = value if inspect.isclass(value) else staticmethod(value)
         for key in ("pytestmark", "pytest_generate_tests"):
             if key in vars(module):
-                body[key] = staticmethod(getattr(module, key)) if callable(getattr(module, key)) else getattr(module, key)
+                value = vars(module)[key]
+                body[key] = staticmethod(value) if inspect.isfunction(value) else value
     title = "Test_" + re.sub(r"\\W", "_", name)
     globals()[title] = type(title, (), {**body, "__module__": __name__})
 

@@ -2,8 +2,8 @@
 
 usage: ghostwrite.py MODULE TARGET MAX_FUNCTIONS CPU_SECONDS
 
-The same library gives the same file: limits are on CPU time, so that a busy machine changes nothing. The last line of output is a JSON
-object with what was written, dropped and left out.
+The same library gives the same file: limits are on CPU time, so that a busy machine changes nothing.
+The last line of output is a JSON object with what was written, dropped and left out.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def public_callables(module: types.ModuleType) -> list[Callable[..., object]]:
 
 def own_exceptions(modules: list[types.ModuleType]) -> tuple[type[Exception], ...]:
     """Errors that the library may raise for bad input; anything else that a test meets is a failure."""
-    own = {
+    own: set[type[Exception]] = {
         value
         for module in modules
         for value in vars(module).values()
