@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
-from pbtbench.problems.model import Library, Problem
-from pbtbench.problems.tree import Tree
-from pbtbench.sandbox.base import Limits, SandboxSpec
+from pbtbench.sandbox.base import SITE_PACKAGES, Archive, Limits, SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pbtbench.problems.model import Library, Problem
+    from pbtbench.problems.tree import Tree
+
+ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {
+        "PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": "/tmp",  # noqa: S108 - a path inside the sandbox
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+    }
+)
+"""All that a sandbox's processes see of an environment; the same for every tree and for agent and judge."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +56,32 @@ class PreparedProblem:
     """Dependencies and the pinned pytest and hypothesis, without the library."""
     problem_image: BuiltImage
     """What the agent sees: library image, buggy tree, documentation, upstream tests."""
+    agent_archives: tuple[Archive, ...] = ()
+    """What is still to be unpacked over ``problem_image`` when the agent's sandbox starts."""
 
     def agent_spec(self, *, label: str, limits: Limits) -> SandboxSpec:
         """The sandbox that an agent works in."""
-        raise NotImplementedError
+        return SandboxSpec(
+            image=self.problem_image.reference,
+            label=label,
+            archives=self.agent_archives,
+            env=ENVIRONMENT,
+            limits=limits,
+        )
 
     def judge_spec(self, tree: str, *, label: str, limits: Limits) -> SandboxSpec:
-        """A sandbox that holds exactly ``tree`` and nothing that tells which tree it is."""
-        raise NotImplementedError
+        """A sandbox that holds exactly ``tree`` and nothing that tells which tree it is.
+
+        Raises KeyError when the problem has no such tree.
+        """
+        site_packages = SITE_PACKAGES.format(minor=self.library_image.python)
+        return SandboxSpec(
+            image=self.library_image.reference,
+            label=label,
+            archives=(Archive(self.archives[tree], site_packages),),
+            env=ENVIRONMENT,
+            limits=limits,
+        )
 
 
 class ImageBuilder(Protocol):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+FileStatus = Literal["ok", "no_file", "empty", "import_error", "no_tests", "timeout"]
+
 Status = Literal[
     "passed", "failed", "skipped", "xfailed", "timeout", "crashed", "import_error", "exited"
 ]
@@ -76,7 +78,7 @@ class Judgement:
     functions: tuple[str, ...]
     """Test functions in file order (collected on any tree)."""
     outcomes: tuple[Outcome, ...]
-    file_status: Literal["ok", "no_file", "empty", "import_error", "no_tests", "timeout"] = "ok"
+    file_status: FileStatus = "ok"
     """Why there is nothing to judge, when there is nothing."""
     file_message: str = ""
     seconds: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 Level = Literal["L1", "L2", "L3"]
 LEVELS: tuple[Level, ...] = ("L1", "L2", "L3")
@@ -24,7 +24,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True, populate_by_name=True)
 
 
 class PinnedFile(_Document):
@@ -84,7 +84,7 @@ class Bug(_Document):
     description: str
     bug_location: str = ""
     contract: Contract | None = None
-    trigger_condition: str = Field(default="", validation_alias="trigger")
+    trigger_condition: str = Field(default="", validation_alias=AliasChoices("trigger", "trigger_condition"))
     ground_truth_strategy: str = ""
     tags: tuple[str, ...] = ()
     patch_text: bytes = Field(exclude=True, repr=False)
@@ -102,6 +102,8 @@ class Problem(_Document):
     scope: tuple[str, ...] = ()
     bugs: tuple[Bug, ...]
     folder: Path = Field(exclude=True, repr=False)
+    published: bool = False
+    """Written in the public PBT-Bench format; False: in our own, stricter one."""
     lib_patches: tuple[tuple[str, bytes], ...] = Field(default=(), exclude=True, repr=False)
     """(name, text) of upstream fixes that go on the clean and the buggy tree alike."""
     vendored_docs: tuple[Path, ...] | None = Field(default=None, exclude=True, repr=False)

@@ -7,10 +7,12 @@ capabilities, and limits on time, memory, processes, disk and output that hostil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 MIB = 1024 * 1024
 
@@ -63,7 +65,10 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a finished command left. ``exit_code`` is None when the time limit ended it."""
+    """What a finished command left.
+
+    ``exit_code`` is 128 + the number of the signal that ended it, and None when the time limit did.
+    """
 
     exit_code: int | None
     stdout: bytes
@@ -73,6 +78,8 @@ class CommandResult:
     stdout_dropped: int = 0
     """Bytes cut out of the middle of stdout."""
     stderr_dropped: int = 0
+    limit: Literal["", "memory", "processes"] = ""
+    """The limit of the sandbox for which something in it was killed while the command ran."""
 
 
 class Channel(Protocol):

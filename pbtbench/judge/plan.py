@@ -1,0 +1,112 @@
+"""What has to run next, from what is known (pure functions over outcomes).
+
+Three stages. *Screen* runs everything on ``buggy`` and on ``clean``. *Decide* runs what did not pass
+on ``buggy`` again, on ``buggy`` and on every ``fixed:<bug>`` tree; verdicts of rule ``f2p`` rest on
+these rows alone. All trees of this stage get the same cases, seeds and order, so that an answer finds
+the same circumstances in each and can tell them apart only by how the library behaves. *Isolate*
+adds ``only:<bug>`` for the bugs that removal did not show, as rule ``paper`` wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pbtbench.judge.outcome import Outcome
+from pbtbench.problems.tree import BUGGY, CLEAN, fixed, only
+
+Pair = tuple[str, int]
+"""(case, seed)"""
+
+PASSING = frozenset({"passed", "skipped", "xfailed"})
+"""Statuses that are no failure; of these only ``passed`` says that the property held."""
+
+UNSURE = frozenset({"timeout", "crashed"})
+"""Statuses that other work on the machine, or another test, can have caused."""
+
+
+def deciding_pairs(screen: Iterable[Outcome]) -> list[Pair]:
+    """What did not pass on ``buggy`` after entering code of some bug: nothing else can be credited."""
+    return [
+        (row.case, row.seed)
+        for row in screen
+        if row.tree == BUGGY and row.status not in PASSING and row.reached
+    ]
+
+
+def deciding_bugs(screen: Iterable[Outcome], bugs: Sequence[str]) -> list[str]:
+    """Bugs whose code some deciding pair entered; the fixed trees of the others cannot differ."""
+    reached = {
+        bug
+        for row in screen
+        if row.tree == BUGGY and row.status not in PASSING
+        for bug in row.reached
+    }
+    return [bug for bug in bugs if bug in reached]
+
+
+def removed(decide: Mapping[tuple[str, str, int], Outcome], bug: str, pair: Pair) -> bool:
+    """Whether removal of ``bug`` alone turns the pair from not passing into passing."""
+    case, seed = pair
+    buggy = decide.get((BUGGY, case, seed))
+    fixed_row = decide.get((fixed(bug), case, seed))
+    return (
+        buggy is not None
+        and fixed_row is not None
+        and buggy.status not in PASSING
+        and bug in buggy.reached
+        and fixed_row.status == "passed"
+    )
+
+
+def isolation_pairs(
+    screen: Iterable[Outcome], bug: str, missed_seeds: Iterable[int], *, full: bool = False
+) -> tuple[list[Pair], list[Outcome]]:
+    """What must run on ``only:<bug>``, and rows that follow without running.
+
+    A case that passes on ``clean`` without entering the bug's code does the same on ``only:<bug>``.
+    One that enters no other bug's code on ``buggy`` does there what it does on ``only:<bug>``.
+    """
+    seeds = set(missed_seeds)
+    rows = {(row.tree, row.case, row.seed): row for row in screen}
+    pairs: list[Pair] = []
+    inferred: list[Outcome] = []
+    for (tree, case, seed), row in rows.items():
+        if tree != CLEAN or seed not in seeds or row.status not in PASSING:
+            continue
+        if full:
+            pairs.append((case, seed))
+            continue
+        if bug not in row.reached:
+            continue
+        buggy = rows.get((BUGGY, case, seed))
+        if buggy is not None and set(buggy.reached) <= {bug} and buggy.status not in UNSURE:
+            inferred.append(_as_only(buggy, bug))
+        else:
+            pairs.append((case, seed))
+    return pairs, inferred
+
+
+def _as_only(row: Outcome, bug: str) -> Outcome:
+    from dataclasses import replace
+
+    return replace(
+        row, tree=only(bug), stage="isolate", seconds=0.0, cpu_seconds=0.0, extra={"same_as": BUGGY}
+    )
+
+
+def repeats(
+    decide: Mapping[tuple[str, str, int], Outcome], bugs: Sequence[str], pairs: Sequence[Pair]
+) -> list[tuple[str, Pair]]:
+    """(tree, pair) whose unsure status decides a credit: to be run again with nothing beside it."""
+    again: list[tuple[str, Pair]] = []
+    for pair in pairs:
+        case, seed = pair
+        buggy = decide[BUGGY, case, seed]
+        fixed_rows = {bug: decide[fixed(bug), case, seed] for bug in bugs if bug in buggy.reached}
+        if buggy.status in PASSING:
+            continue
+        if buggy.status in UNSURE and any(row.status == "passed" for row in fixed_rows.values()):
+            again.append((BUGGY, pair))
+        if buggy.status not in UNSURE:
+            again += [(fixed(bug), pair) for bug, row in fixed_rows.items() if row.status in UNSURE]
+    return again

@@ -1,0 +1,436 @@
+"""The local backend: one bubblewrap per sandbox, our own init as its process 1. Linux only.
+
+``SandboxSpec.image`` is a folder as ``bwrap.LocalImage`` describes it. ``Limits.cpus`` is not enforced.
+For another program as process 1 (the judge's fork server), see ``bwrap.spawn_bwrap``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import posixpath
+import select
+import selectors
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pbtbench.errors import AnswerError, InfraError, PbtbenchError, SandboxDiedError
+from pbtbench.sandbox.base import MIB, WORKSPACE, Channel, Check, CommandResult, Limits, Sandbox, SandboxSpec
+from pbtbench.sandbox.bwrap import GID, UID, Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
+from pbtbench.sandbox.inner import files, wire
+from pbtbench.sandbox.output import CappedOutput
+from pbtbench.sandbox.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["LocalBackend", "LocalImage", "spawn_bwrap"]
+
+PATH = "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
+WRITABLE = ((WORKSPACE, 0o755), ("/tmp", 0o1777), ("/dev/shm", 0o1777))  # noqa: S108 - paths inside
+OPEN_FILES = 4096
+
+_INNER = Path(__file__).parent / "inner"
+INIT_SOURCES = tuple(
+    _INNER / f"{name}.py" for name in ("init", "files", "kernel", "processes", "setup", "supervise", "wire")
+)
+_START_SECONDS = 60.0
+_GRACE_SECONDS = 15.0
+"""How much longer than inside a time limit is outside, before the whole sandbox is killed."""
+_COPY_SECONDS = 120.0
+_CHUNK = 65536
+
+
+class LocalBackend:
+    """Starts sandboxes with bubblewrap."""
+
+    name = "local"
+
+    def __init__(self, registry: Registry | None = None) -> None:
+        self._registry = registry or Registry()
+
+    def check(self) -> list[Check]:
+        """Whether some bubblewrap can isolate here."""
+        try:
+            return [Check("local sandbox", ok=True, detail=f"{find_bwrap()} isolates")]
+        except PbtbenchError as error:
+            return [Check("local sandbox", ok=False, detail=error.message, hint=error.hint or "")]
+
+    def start(self, spec: SandboxSpec) -> Sandbox:
+        """Start a sandbox. Raises SandboxUnavailableError or InfraError."""
+        image = LocalImage.load(Path(spec.image))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            bubblewrap = spawn_bwrap(
+                image,
+                module="pbtbench.sandbox.inner.init",
+                sources=INIT_SOURCES,
+                arguments=[str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                folders=[a.destination for a in spec.archives if _in_bare_root(a.destination)],
+            )
+        try:
+            _set_up(ours, spec, bubblewrap)
+            note = self._registry.record(bubblewrap.pid, spec.label)
+        except BaseException:
+            ours.close()
+            bubblewrap.close()
+            raise
+        environment = {"PATH": PATH, "HOME": "/tmp", **image.environment, **spec.env}  # noqa: S108
+        return LocalSandbox(spec, bubblewrap, ours, environment, note)
+
+    def sweep(self, label: str | None = None) -> list[str]:
+        """Kill sandboxes (with ``label``) whose owner is dead."""
+        return self._registry.sweep(label)
+
+
+def _in_bare_root(path: str) -> bool:
+    """Whether ``path`` lies outside everything that is mounted, so that its folder must be made at start."""
+    mounted = ("/usr", "/opt/venv", "/proc", "/dev", *(place for place, _ in WRITABLE))
+    return not any(path == place or path.startswith(f"{place}/") for place in mounted)
+
+
+def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -> None:
+    """Have init do its set-up stage."""
+    places = [*WRITABLE]
+    places += [(a.destination, 0o755) for a in spec.archives if a.writable and _in_bare_root(a.destination)]
+    settings = {
+        "uid": UID,
+        "gid": GID,
+        "writable": places,
+        "disk": spec.limits.disk,
+        "memory": spec.limits.memory,
+        "processes": spec.limits.processes,
+        "rlimits": _rlimits(spec.limits),
+        "archives": [{"destination": a.destination, "writable": a.writable} for a in spec.archives],
+    }
+    control.settimeout(_START_SECONDS)
+    try:
+        with contextlib.ExitStack() as stack:
+            tars = [stack.enter_context(archive.path.open("rb")) for archive in spec.archives]
+            wire.send_message(control, settings, [tar.fileno() for tar in tars])
+            reply, _ = wire.receive_message(control)
+    except (OSError, EOFError) as error:
+        reason = bubblewrap.complaint() or str(error) or "process 1 ended"
+        raise InfraError(f"the sandbox did not start: {reason}") from error
+    if reply["error"]:
+        raise InfraError(f"the sandbox did not start: {reply['error']}")
+    control.settimeout(None)
+
+
+def _rlimits(limits: Limits) -> dict[str, int]:
+    """Limits of each single process.
+
+    Not RLIMIT_AS: engines like V8 reserve far more address space than they use. RLIMIT_DATA counts only
+    what can be written to, and gives one greedy process a MemoryError before the watcher has to kill it.
+    """
+    values = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_DATA": limits.memory,
+        "RLIMIT_FSIZE": limits.disk,
+        "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_NOFILE": OPEN_FILES,
+    }
+    # Before Linux 5.14 the kernel counted all processes of the user on this host, not just the sandbox's.
+    major, minor = platform.release().split(".")[:2]
+    if (int(major), int("".join(filter(str.isdigit, minor)) or 0)) >= (5, 14):
+        values["RLIMIT_NPROC"] = limits.processes
+    return values
+
+
+class LocalSandbox:
+    """A started local sandbox."""
+
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        bubblewrap: Bubblewrap,
+        control: socket.socket,
+        environment: Mapping[str, str],
+        note: Path,
+    ) -> None:
+        self._spec = spec
+        self._bubblewrap = bubblewrap
+        self._control = control
+        self._environment = environment
+        self._note = note
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The host's number for process 1."""
+        return f"local-{self._bubblewrap.pid}"
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> CommandResult:
+        """Run a command to its end or to ``timeout`` seconds. Raises SandboxDiedError."""
+        request = self._command(argv, cwd, env, timeout=timeout, keep_orphans=True)
+        return self._exchange(request, stdin, timeout=timeout, output=self._spec.limits.output)
+
+    def open(
+        self, argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Channel:
+        """Start a command and talk to it over its stdin and stdout. Raises SandboxDiedError."""
+        request = self._command(argv, cwd, env, timeout=None, keep_orphans=False)
+        with _Pipes() as pipes, Path(os.devnull).open("wb") as nowhere:
+            stdin, stdout = pipes.to_child(), pipes.from_child()
+            connection = self._request(request, [*pipes.child_ends, nowhere.fileno()])
+            pipes.keep(stdin, stdout)
+        return LocalChannel(connection, stdin, stdout)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a regular file. Raises InfraError when it cannot be written (disk full, a folder there)."""
+        path = posixpath.join(self._spec.workdir, path)
+        result = self._exchange(_copy("put", path), data, timeout=_COPY_SECONDS, output=MIB)
+        if result.exit_code != 0:
+            reason = result.stderr.decode(errors="replace") or "not copied"
+            raise InfraError(f"cannot write it: {reason}", where=path)
+
+    def get(self, path: str, *, max_bytes: int) -> bytes:
+        """Content of a regular file. Raises AnswerError for anything else, or larger than ``max_bytes``."""
+        path = posixpath.join(self._spec.workdir, path)
+        request = _copy("get", path, str(max_bytes))
+        result = self._exchange(request, b"", timeout=_COPY_SECONDS, output=2 * max_bytes + MIB)
+        if result.exit_code == files.NOT_TAKEN:
+            raise AnswerError(result.stderr.decode(errors="replace"), where=path)
+        if result.exit_code != 0 or result.stdout_dropped:
+            raise SandboxDiedError("the file could not be copied out", where=path)
+        return result.stdout
+
+    def alive(self) -> bool:
+        """Whether process 1 still runs."""
+        return self._bubblewrap.alive()
+
+    def close(self) -> None:
+        """Kill everything inside."""
+        with self._lock:
+            self._bubblewrap.close()
+            self._control.close()
+            self._note.unlink(missing_ok=True)
+
+    def _command(
+        self,
+        argv: Sequence[str],
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+        *,
+        timeout: float | None,
+        keep_orphans: bool,
+    ) -> dict[str, Any]:
+        return {
+            "op": "run",
+            "argv": list(argv),
+            "cwd": cwd or self._spec.workdir,
+            "env": {**self._environment, **(env or {})},
+            "timeout": timeout,
+            "keep_orphans": keep_orphans,
+        }
+
+    def _request(self, request: Mapping[str, Any], stdio: Sequence[int]) -> socket.socket:
+        """Hand init a request; the connection over which the answer will come."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs, self._lock:
+                wire.send_message(self._control, {}, [theirs.fileno()])
+            wire.send_message(ours, request, stdio)
+        except OSError as error:
+            ours.close()
+            raise self._died() from error
+        return ours
+
+    def _exchange(
+        self, request: Mapping[str, Any], stdin: bytes, *, timeout: float, output: int
+    ) -> CommandResult:
+        started = time.monotonic()
+        stdout, stderr = CappedOutput(output), CappedOutput(output)
+        with _Pipes() as pipes:
+            feed, out, err = pipes.to_child(), pipes.from_child(), pipes.from_child()
+            connection = self._request(request, pipes.child_ends)
+            with connection:
+                pipes.close_child_ends()
+                deadline = started + timeout + _GRACE_SECONDS
+                reply = self._pump(connection, pipes, feed, stdin, {out: stdout, err: stderr}, deadline)
+        return CommandResult(
+            exit_code=reply["exit_code"],
+            stdout=stdout.value(),
+            stderr=stderr.value(),
+            seconds=time.monotonic() - started,
+            timed_out=reply["exit_code"] is None,
+            stdout_dropped=stdout.dropped,
+            stderr_dropped=stderr.dropped,
+            limit=reply["limit"],
+        )
+
+    def _pump(
+        self,
+        connection: socket.socket,
+        pipes: _Pipes,
+        feed: int,
+        stdin: bytes,
+        sinks: Mapping[int, CappedOutput],
+        deadline: float,
+    ) -> dict[str, Any]:
+        """Move bytes until init reports the end of the command; its report."""
+        unsent = memoryview(stdin)
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            for fd in sinks:
+                selector.register(fd, selectors.EVENT_READ)
+            if unsent:
+                selector.register(feed, selectors.EVENT_WRITE)
+            else:
+                pipes.close(feed)
+            while True:
+                ready = {key.fd for key, _ in selector.select(max(0.0, deadline - time.monotonic()))}
+                if time.monotonic() >= deadline:
+                    self.close()
+                    raise SandboxDiedError("a command outlived its time limit; the sandbox was killed")
+                if feed in ready:
+                    unsent = unsent[_write_some(feed, unsent) :]
+                    if not unsent:
+                        selector.unregister(feed)
+                        pipes.close(feed)
+                for fd in ready & sinks.keys():
+                    data = os.read(fd, _CHUNK)
+                    sinks[fd].feed(data)
+                    if not data:
+                        selector.unregister(fd)
+                if connection.fileno() in ready:
+                    try:
+                        reply, _ = wire.receive_message(connection)
+                    except (EOFError, OSError) as error:
+                        raise self._died() from error
+                    for fd, sink in sinks.items():
+                        _drain(fd, sink)
+                    return reply
+
+    def _died(self) -> SandboxDiedError:
+        reason = "" if self.alive() else " (process 1 has ended)"
+        return SandboxDiedError(f"{self.name} no longer answers{reason}")
+
+
+class LocalChannel:
+    """A running command of a local sandbox."""
+
+    def __init__(self, connection: socket.socket, stdin: int, stdout: int) -> None:
+        self._connection = connection
+        self._stdin = os.fdopen(stdin, "wb", buffering=0)
+        self._stdout = os.fdopen(stdout, "rb", buffering=0)
+        self._lock = threading.Lock()
+        os.set_blocking(stdin, True)
+
+    def send(self, data: bytes) -> None:
+        """Write all of ``data``. Raises SandboxDiedError."""
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self._stdin.write(view) or 0 :]
+        except (OSError, ValueError) as error:
+            raise SandboxDiedError("the command at the other end has ended") from error
+
+    def receive(self, timeout: float | None) -> bytes:
+        """Some bytes, ``b""`` at end of stream. Raises TimeoutError."""
+        try:
+            poll = select.poll()
+            poll.register(self._stdout, select.POLLIN)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise TimeoutError(f"nothing came within {timeout} s")
+            return self._stdout.read(_CHUNK) or b""
+        except ValueError:  # closed
+            return b""
+
+    def fileno(self) -> int:
+        """Descriptor of the command's stdout."""
+        return self._stdout.fileno()
+
+    def close(self) -> None:
+        """Kill the command and all it started, and wait until that is done."""
+        with self._lock, contextlib.suppress(OSError, EOFError):
+            try:
+                self._connection.settimeout(_GRACE_SECONDS)
+                self._connection.shutdown(socket.SHUT_WR)
+                wire.receive_message(self._connection)
+            finally:
+                self._connection.close()
+                self._stdin.close()
+                self._stdout.close()
+
+
+class _Pipes:
+    """The pipes of one command: closed at the end whatever happens."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        self.child_ends: list[int] = []
+
+    def __enter__(self) -> _Pipes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in self._open:
+            os.close(fd)
+
+    def to_child(self) -> int:
+        """A pipe to write to; our end does not block."""
+        theirs, ours = os.pipe()
+        return self._add(ours, theirs)
+
+    def from_child(self) -> int:
+        """A pipe to read from; our end does not block."""
+        ours, theirs = os.pipe()
+        return self._add(ours, theirs)
+
+    def close(self, fd: int) -> None:
+        """Close one of our ends early."""
+        self._open.discard(fd)
+        os.close(fd)
+
+    def close_child_ends(self) -> None:
+        """Once they are handed over: only then does the end of the command end the streams."""
+        for fd in self.child_ends:
+            self.close(fd)
+
+    def keep(self, *fds: int) -> None:
+        """Leave these to the caller."""
+        self._open.difference_update(fds)
+
+    def _add(self, ours: int, theirs: int) -> int:
+        os.set_blocking(ours, False)
+        self._open |= {ours, theirs}
+        self.child_ends.append(theirs)
+        return ours
+
+
+def _copy(*argv: str) -> dict[str, Any]:
+    return {"op": "files", "argv": argv, "timeout": _COPY_SECONDS, "keep_orphans": True}
+
+
+def _write_some(fd: int, data: memoryview) -> int:
+    """Bytes taken; all of them when nobody reads any more."""
+    try:
+        return os.write(fd, data[:_CHUNK])
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return len(data)
+
+
+def _drain(fd: int, sink: CappedOutput) -> None:
+    """What the command wrote before it ended: one pipe full at most; the rest is a background process's."""
+    left = fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+    with contextlib.suppress(BlockingIOError):
+        while left > 0 and (data := os.read(fd, min(left, _CHUNK))):
+            sink.feed(data)
+            left -= len(data)
