@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import py_compile
 import select
 import shutil
 import signal
@@ -24,9 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import pbtbench
 from pbtbench.errors import InfraError, SandboxUnavailableError
-from pbtbench.sandbox.layout import GID, HOSTNAME, MODULES, UID, WRITABLE
+from pbtbench.sandbox import modules
+from pbtbench.sandbox.layout import GID, HOSTNAME, UID, WRITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -174,15 +173,19 @@ def spawn_bwrap(
         write_end = stack.enter_context(os.fdopen(info_write, "wb"))
         files = {f"/etc/{name}": _memory_file(stack, text.encode()) for name, text in _ETC.items()}
         for source in sources:
-            name, content = _module(source, image.python)
-            files[f"{MODULES}/{name}"] = _memory_file(stack, content)
-        start = f"import sys; sys.path.insert(0, {MODULES!r}); import {module} as m; sys.exit(m.main())"
+            files |= {path: _memory_file(stack, content) for path, content in modules.lay(source)}
         command = [
             program,
             *("--info-fd", str(info_write)),
             *_root(image, files, folders),
             *(word for item in variables.items() for word in ("--setenv", *item)),
-            *("--", *(python or (image.interpreter, "-I", "-S", "-E")), "-c", start, *arguments),
+            *(
+                "--",
+                *(python or (image.interpreter, "-I", "-S", "-E")),
+                "-c",
+                modules.command(module),
+                *arguments,
+            ),
         ]
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by Bubblewrap
         process = subprocess.Popen(
@@ -247,21 +250,8 @@ def _empty(folder: str) -> tuple[str, ...]:
     return ("--tmpfs", folder, "--remount-ro", folder)
 
 
-@cache
-def _module(source: Path, python: str) -> tuple[str, bytes]:
-    """File name and content under which ``source`` is imported inside: compiled if both Pythons are alike."""
-    inside = source.resolve().relative_to(Path(pbtbench.__file__).resolve().parent.parent)
-    if source.suffix != ".py" or python != "{}.{}".format(*sys.version_info):
-        return str(inside), source.read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder, "module.pyc")
-        unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-        py_compile.compile(str(source), str(compiled), str(inside), doraise=True, invalidation_mode=unchecked)
-        return str(inside.with_suffix(".pyc")), compiled.read_bytes()
-
-
 def _memory_file(stack: contextlib.ExitStack, content: bytes) -> int:
-    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    file = stack.enter_context(os.fdopen(os.memfd_create("file"), "w+b"))
     file.write(content)
     file.seek(0)
     return file.fileno()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pbtbench.errors import AnswerError, InfraError, PbtbenchError, SandboxDiedError
+from pbtbench.sandbox import modules
 from pbtbench.sandbox.base import MIB, Channel, Check, CommandResult, Limits, Sandbox, SandboxSpec
 from pbtbench.sandbox.bwrap import Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
 from pbtbench.sandbox.inner import files, supervise, wire
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalBackend", "LocalImage", "spawn_bwrap"]
 
-_INNER = Path(__file__).parent / "inner"
-INIT_SOURCES = tuple(
-    _INNER / f"{name}.py" for name in ("init", "files", "kernel", "processes", "setup", "supervise", "wire")
-)
 _START_SECONDS = 60.0
 _CHUNK = 65536
 
@@ -72,7 +69,7 @@ class LocalBackend:
             bubblewrap = spawn_bwrap(
                 image,
                 module="pbtbench.sandbox.inner.init",
-                sources=INIT_SOURCES,
+                sources=modules.INNER,
                 arguments=[str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 folders=[a.destination for a in spec.archives if _in_bare_root(a.destination)],

@@ -32,6 +32,17 @@ def encode(message: Mapping[str, Any]) -> bytes:
     return _LENGTH.pack(len(payload)) + payload
 
 
+def decode(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The message at the start of ``data``, and the rest. Raises EOFError when it is not whole."""
+    if len(data) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack_from(data)
+    end = _LENGTH.size + length
+    if len(data) < end:
+        raise EOFError
+    return json.loads(data[_LENGTH.size : end]), data[end:]
+
+
 def read_message(fd: int) -> dict[str, Any]:
     """The next message of such a stream, and not one byte more. Raises EOFError."""
 
