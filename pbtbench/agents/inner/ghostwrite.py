@@ -79,15 +79,13 @@ def public_callables(module: types.ModuleType) -> list[Callable[..., object]]:
 
 def own_exceptions(modules: list[types.ModuleType]) -> tuple[type[Exception], ...]:
     """Errors that the library may raise for bad input; anything else that a test meets is a failure."""
-    own: set[type[Exception]] = {
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Exception)
-        and getattr(sys.modules.get(value.__module__), value.__qualname__, None) is value
-        and value.__module__.split(".")[0] == modules[0].__name__
-    }
+    package = modules[0].__name__
+    own: set[type[Exception]] = set()
+    for value in (value for module in modules for value in vars(module).values()):
+        if isinstance(value, type) and issubclass(value, Exception):
+            home = sys.modules.get(value.__module__)
+            if value.__module__.split(".")[0] == package and getattr(home, value.__qualname__, None) is value:
+                own.add(value)
     return (TypeError, ValueError, *sorted(own, key=lambda e: (e.__module__, e.__qualname__)))
 
 
