@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_more_repeats_are_another_run(parts):
 def test_a_changed_problem_is_another_run(parts):
     parts.run()
     parts.problems = (parts.problems[0], parts.problems[1].model_copy(update={"title": "other"}))
-    with pytest.raises(ConfigurationError, match="problem DEMO-002: was [0-9a-f]+, now [0-9a-f]+"):
+    with pytest.raises(ConfigurationError, match=r"problem DEMO-002: was [0-9a-f]+, now [0-9a-f]+"):
         parts.run()
 
 
@@ -205,6 +206,8 @@ class TestInterrupt:
     def test_the_first_one_finishes_what_runs_and_starts_nothing_new(self, parts):
         def act():
             os.kill(os.getpid(), signal.SIGINT)
+            while not parts.observer.running_at_stop:
+                time.sleep(0.01)
 
         parts.agents["reference"] = FakeAgent("reference", act)
         result = parts.run(workers=1)
