@@ -68,6 +68,14 @@ class TestJournal:
         # A cut just before a newline leaves a whole event.
         assert [event.get("n") for event in events[:-1]] in ([*range(kept)], [*range(kept + 1)])
 
+    def test_nothing_is_written_after_the_end(self, tmp_path):
+        # A thread that was left behind must not write into whatever file has the descriptor now.
+        with Journal(tmp_path / "j.jsonl") as journal:
+            pass
+        with (tmp_path / "other").open("wb") as other, pytest.raises(ValueError, match="closed"):
+            journal.write("late")
+            assert other.tell() == 0
+
     def test_no_file_has_no_events(self, tmp_path):
         assert list(read_journal(tmp_path / "none")) == []
 
