@@ -369,10 +369,16 @@ def _unquote(path: str) -> str:
 
 def _clash(hunk: Hunk, edit: Edit) -> bool:
     """Whether another patch's ``edit`` changes what ``hunk`` covers, or makes their order matter."""
+    hunk_end, edit_end = hunk.end + _ends_file(hunk), edit.end + _ends_file(edit)
     if edit.old:
-        return edit.start < hunk.end and edit.end > hunk.start
+        return edit.start < hunk_end and edit_end > hunk.start
     same_place = any(own.start == edit.start and not own.old for own in hunk.edits)
-    return same_place or hunk.start < edit.start < hunk.end
+    return same_place or hunk.start < edit.start < hunk_end
+
+
+def _ends_file(part: Hunk | Edit) -> bool:
+    """A line without newline is the last one, before or after: nothing can be put behind it."""
+    return any(lines and not lines[-1].endswith(b"\n") for lines in (part.old, part.new))
 
 
 def _positions(hunk: Hunk, lines: Sequence[bytes]) -> list[int]:
