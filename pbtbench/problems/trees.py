@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pbtbench.errors import PatchError
+from pbtbench.problems.diff import parse_patch
 from pbtbench.problems.model import Problem
-from pbtbench.problems.patch import Patch, parse_patch
+from pbtbench.problems.patch import Patch
 from pbtbench.problems.tree import BUGGY, CLEAN, Tree, fixed, only
 
 

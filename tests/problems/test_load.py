@@ -1,5 +1,7 @@
 """Problems of both formats are read as they are written; what is wrong is named with file and line."""
 
+# ruff: noqa: E501 - tables with one case a line, messages in full
+
 from __future__ import annotations
 
 import re
@@ -89,7 +91,10 @@ def write(root: Path, name: str, *, problem: str = PROBLEM, library: str = LIBRA
 def test_our_format_is_read(folder):
     (problem,) = load_problems(folder)
     assert (problem.id, problem.difficulty, problem.published) == ("LIBX-001", "L2", False)
-    assert (problem.library.key, problem.library.requires) == ("lib-1.10", (f"idna==3.11 --hash=sha256:{'c' * 64}",))
+    assert (problem.library.key, problem.library.requires) == (
+        "lib-1.10",
+        (f"idna==3.11 --hash=sha256:{'c' * 64}",),
+    )
     assert problem.bug_ids == ("bug_1", "bug_2")
     first = problem.bugs[0]
     assert (first.trigger_condition, first.patch_text) == ("Always.", PATCH.encode())
@@ -130,8 +135,8 @@ BROKEN = [
     ("{file: docs/a.rst, heading: Rules, text: A promise.}", "docs",
      f"{WHERE}:16: bugs[0].contract must be a mapping (key: value), not text ('docs')"),
     ("prop:invariant", "prop:invariance",
-     f"{WHERE}:19: bugs[0].tags: unknown tag 'prop:invariance'; allowed after prop: algebraic, boundary, conservation, "
-     "equivalence, idempotence, invariant, metamorphic, model, monotonicity, ordering, round-trip, state-machine, type"),
+     (f"{WHERE}:19: bugs[0].tags: unknown tag 'prop:invariance'; allowed after prop: algebraic, boundary, conservation, "
+     "equivalence, idempotence, invariant, metamorphic, model, monotonicity, ordering, round-trip, state-machine, type")),
     ("prop:invariant", "invariant",
      f"{WHERE}:19: bugs[0].tags: tag 'invariant' does not begin with prop:, bug:, strat:"),
     ("      - prop:model\n", "", f"{WHERE}:25: bugs[1].tags: 0 tags begin with prop: but a bug has one"),
@@ -179,18 +184,18 @@ def test_a_problem_has_at_least_one_bug(folder, bugs):
 
 LIBRARY_BROKEN = [
     ("domain: protocols", "domain: text",
-     "lib/library.yaml:6: domain is 'text'; allowed: serialization, data-structures, date-time, validation, numerics, "
-     "protocols, parsing"),
+     ("lib/library.yaml:6: domain is 'text'; allowed: serialization, data-structures, date-time, validation, numerics, "
+     "protocols, parsing")),
     ("a" * 64, "a" * 63,
      f"lib/library.yaml:8: sdist.sha256 must be a sha256 (64 hexadecimal digits), not '{'a' * 63}'"),
     ("licence: MIT\n", "", "lib/library.yaml:2: licence is missing"),
     ('docs: ["docs/*.rst"]', "docs: []", "lib/library.yaml:11: docs is missing"),
     (f" --hash=sha256:{'c' * 64}", "",
-     "lib/library.yaml:10: 'idna==3.11' is not an exact pin with hashes. "
-     "Write name==version --hash=sha256:<64 hexadecimal digits>"),
+     ("lib/library.yaml:10: 'idna==3.11' is not an exact pin with hashes. "
+     "Write name==version --hash=sha256:<64 hexadecimal digits>")),
     ("paths: [tests]", "requires: [attrs]",
-     "lib/library.yaml:13: 'attrs' is not an exact pin with hashes. "
-     "Write name==version --hash=sha256:<64 hexadecimal digits>"),
+     ("lib/library.yaml:13: 'attrs' is not an exact pin with hashes. "
+     "Write name==version --hash=sha256:<64 hexadecimal digits>")),
     (f"# {CANARY}\n", "", f"lib/library.yaml:1: the canary is missing: put {CANARY} in a comment at the top"),
     ("schema: 1", "schema: one", "lib/library.yaml:2: schema is 'one'; allowed: 1"),
     ("name: lib\n", "", "lib/library.yaml:2: name is missing"),
@@ -306,7 +311,10 @@ def test_tests_are_shown_unless_the_problem_says_no(public):
         ((*BASE, "provides_base_tests: maybe"), "5: provides_base_tests is 'maybe'; allowed: true, false"),
         ((*BASE, "docs_provided: [docs/a.md, docs/b.md]"), "5: docs_provided[1]: there is no docs/b.md"),
         ((*BASE, "docs_provided: docs"), "5: docs_provided must be a list of paths"),
-        ((*BASE, "lib_patches: [../../x.patch]"), "5: lib_patches[0]: ../../x.patch leads out of the problem"),
+        (
+            (*BASE, "lib_patches: [../../x.patch]"),
+            "5: lib_patches[0]: ../../x.patch leads out of the problem",
+        ),
     ],
 )
 def test_what_is_wrong_in_the_public_format_is_named(public, lines, message):
@@ -381,7 +389,9 @@ def test_a_folder_without_problems_is_refused(tmp_path, monkeypatch):
         find_problems(Path("empty"))
 
 
-@pytest.mark.parametrize("line", ["id: LIBX-001", "id : 'LIBX-001'", 'id: "LIBX-001" # note', "id:\tLIBX-001  "])
+@pytest.mark.parametrize(
+    "line", ["id: LIBX-001", "id : 'LIBX-001'", 'id: "LIBX-001" # note', "id:\tLIBX-001  "]
+)
 def test_ids_are_seen_without_reading_the_problem(tmp_path, line):
     place = write(tmp_path, "folder", problem=f"# id: no\ntitle: |\n  id: no\n{line}\nbugs: [\n")
     assert [(found.id, found.folder) for found in find_problems(tmp_path)] == [("LIBX-001", place)]

@@ -1,5 +1,7 @@
 """Patches apply and reverse exactly, or raise an error that says where."""
 
+# ruff: noqa: E501 - tables with one case a line, messages in full
+
 from __future__ import annotations
 
 import difflib
@@ -12,11 +14,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pbtbench.errors import PatchError
-from pbtbench.problems.patch import Patch, parse_patch, split_lines
+from pbtbench.problems.diff import parse_patch
+from pbtbench.problems.patch import Patch, split_lines
 
 # Few different lines make repeated ones, which is where positions go wrong.
 LINES = st.sampled_from(
-    [b"\n", b"a\n", b"b\n", b"    x = 1\n", b"-- c\n", b"++ d\n", b"\r\n", b"e\r\n", b"\xff\xe9\n", b"@@ f\n", b" \n"]
+    [
+        b"\n",
+        b"a\n",
+        b"b\n",
+        b"    x = 1\n",
+        b"-- c\n",
+        b"++ d\n",
+        b"\r\n",
+        b"e\r\n",
+        b"\xff\xe9\n",
+        b"@@ f\n",
+        b" \n",
+    ]
 )
 
 
@@ -49,9 +64,7 @@ def diff(old: bytes | None, new: bytes | None, path: str = "pkg/x.py", context: 
         b"/dev/null" if new is None else b"b/" + path.encode(),
         n=context,
     )
-    return b"".join(
-        row if row.endswith(b"\n") else row + b"\n\\ No newline at end of file\n" for row in rows
-    )
+    return b"".join(row if row.endswith(b"\n") else row + b"\n\\ No newline at end of file\n" for row in rows)
 
 
 @given(st.data(), contents(), st.integers(0, 3))
@@ -97,7 +110,9 @@ def test_a_hunk_that_is_lower_down_is_refused_and_the_error_says_where_it_is(at,
     patch = parse_patch(diff(b"".join(lines), b"".join(new), context=context), "bug_1.patch")
     moved = {"pkg/x.py": b"".join([b"more\n"] * added + lines)}
     at_line = patch.changes[0].hunks[0].start + 1
-    with pytest.raises(PatchError, match=f"The hunk's lines are at line {at_line + added}: correct its header$"):
+    with pytest.raises(
+        PatchError, match=f"The hunk's lines are at line {at_line + added}: correct its header$"
+    ):
         patch.apply(moved)
     assert patch.located(moved).apply(moved)["pkg/x.py"] == b"".join([b"more\n"] * added + new)
 
@@ -252,8 +267,8 @@ def renaming(old: bytes, new: bytes) -> bytes:
         (HEADER + b"@@ -1 +1 @@\n def f():\n", "p:2: the patch changes nothing in pkg/x.py"),
         (
             renaming(b"a/pkg/x.py", b"b/pkg/z.py"),
-            "p:2: renames and copies are not supported (pkg/x.py to pkg/z.py). "
-            "Write it as one deleted and one new file",
+            ("p:2: renames and copies are not supported (pkg/x.py to pkg/z.py). "
+            "Write it as one deleted and one new file"),
         ),
         (
             b"diff --git a/p.py b/q.py\nsimilarity index 100%\nrename from p.py\nrename to q.py\n",

@@ -139,7 +139,12 @@ def test_a_change_touches_exactly_this(case):
 def test_keys_are_in_the_coordinates_of_the_tree_asked_for():
     buggy = MODULE.replace("LIMIT = 10", "LIMIT = 10\n\n").replace("a + b", "a - b")
     line = MODULE.splitlines().index("def plain(a, b=1, *, c=2):") + 1
-    for tree, expected in ((BUGGY, line + 2), (only("bug_1"), line + 2), (CLEAN, line), (fixed("bug_1"), line)):
+    for tree, expected in (
+        (BUGGY, line + 2),
+        (only("bug_1"), line + 2),
+        (CLEAN, line),
+        (fixed("bug_1"), line),
+    ):
         assert touched(MODULE, buggy, tree).keys == {CodeKey("m.py", "plain", expected)}
 
 
@@ -198,11 +203,23 @@ def test_in_a_tree_with_more_code_of_the_same_name_all_of_it_counts():
 PARTS = [
     ("def base(x{0}):\n    return x + {1}\n", ["", ", y=2", ", /", ", *rest"], ["1", "2", "len('ab')"]),
     ("def gen(n):\n    for i in range(n):\n        {0} i{1}\n", ["yield", "return"], [" ", " + 1"]),
-    ("class Box:\n    size = {0}\n    def get(self):\n        return [self.size{1} for _ in 'a']\n", ["1", "2"], ["", " + 1"]),
-    ("def outer(k={0}):\n    def inner(x):\n        return x{1}\n    return inner(k)\n", ["1", "5"], ["", " * 2"]),
+    (
+        "class Box:\n    size = {0}\n    def get(self):\n        return [self.size{1} for _ in 'a']\n",
+        ["1", "2"],
+        ["", " + 1"],
+    ),
+    (
+        "def outer(k={0}):\n    def inner(x):\n        return x{1}\n    return inner(k)\n",
+        ["1", "5"],
+        ["", " * 2"],
+    ),
     ("PICK = [lambda x: x{0}, lambda x: -x{1}]\n", ["", " + 1"], ["", " - 1"]),
     ("{0}\ndef total(n):\n    '''doc{1}'''\n    return sum(i for i in range(n))\n", ["", "@str"], ["", "!"]),
-    ("class Sub(Box):\n{0}    def twice(self):\n        return self.get() * 2{1}\n", ["", "    def get(self): return [9]\n"], ["", "  # note"]),
+    (
+        "class Sub(Box):\n{0}    def twice(self):\n        return self.get() * 2{1}\n",
+        ["", "    def get(self): return [9]\n"],
+        ["", "  # note"],
+    ),
 ]
 PROBES = [
     "base(1)", "base(x=1)", "base(1, 2)", "list(gen(2))", "type(gen(0)).__name__", "Box().get()", "Box.size",
@@ -250,7 +267,7 @@ def behaviours(source: str) -> dict[str, tuple[str, set[CodeKey]]]:
             ran.clear()
             try:
                 result = repr(eval(probe, namespace))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - part of the behaviour
                 result = repr(error)
             results[probe] = result, set(ran)
     finally:

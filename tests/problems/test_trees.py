@@ -16,7 +16,9 @@ CLEAN = "".join(f"line {number}\n" for number in range(1, 31))
 FILES = {"pkg/x.py": CLEAN.encode(), "pkg/y.py": b"y = 1\n", "pkg/data.bin": b"\0\xff"}
 
 
-def problem(*patches: bytes, published: bool = False, lib_patches: tuple[tuple[str, bytes], ...] = ()) -> Problem:
+def problem(
+    *patches: bytes, published: bool = False, lib_patches: tuple[tuple[str, bytes], ...] = ()
+) -> Problem:
     return Problem(
         id="TEST-001",
         library=Library(name="lib", version="1", module="pkg"),
@@ -93,7 +95,8 @@ def test_files_that_a_bug_creates_and_deletes_are_only_where_it_is():
     delete = diff(b"y = 1\n", None, path="pkg/y.py")
     trees = build_trees(FILES, problem(create, delete))
     having = {
-        path: {name for name, tree in trees.items() if path in tree.files} for path in ("pkg/new.py", "pkg/y.py")
+        path: {name for name, tree in trees.items() if path in tree.files}
+        for path in ("pkg/new.py", "pkg/y.py")
     }
     assert having["pkg/new.py"] == {"buggy", "only:bug_1", "fixed:bug_2"}
     assert having["pkg/y.py"] == {"clean", "only:bug_1", "fixed:bug_2"}
@@ -126,7 +129,7 @@ def test_contexts_may_overlap_where_nobody_changes_anything():
 def test_wrong_line_numbers_are_put_right_in_the_public_format_alone():
     wrong = change(TWO).replace(b"@@ -12,", b"@@ -14,")
     assert wrong != change(TWO)
-    with pytest.raises(PatchError, match="line 14: expected .* The hunk's lines are at line 12: correct its header"):
+    with pytest.raises(PatchError, match=r"line 14: expected .* The hunk's lines are at line 12"):
         build_trees(FILES, problem(change(ONE), wrong))
     trees = build_trees(FILES, problem(change(ONE), wrong, published=True))
     assert trees["buggy"].files["pkg/x.py"] == replaced(ONE, TWO)
