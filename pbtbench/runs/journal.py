@@ -24,19 +24,19 @@ class Journal:
         self._path = path
         with disk_full_is_named(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            if not _ends_line(self._descriptor):
-                os.write(self._descriptor, b"\n")
+            self._file = path.open("ab+", buffering=0)
+            if not _ends_line(self._file.fileno()):
+                self._file.write(b"\n")
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append one event with the time it happened at."""
+        """Append one event with the time it happened at. Raises ValueError after `close`."""
         line = json.dumps({"at": now(), "event": event, **fields}, ensure_ascii=False) + "\n"
         with disk_full_is_named(self._path):
-            os.write(self._descriptor, line.encode())
+            self._file.write(line.encode())
 
     def close(self) -> None:
         """Close the file; no event may follow."""
-        os.close(self._descriptor)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self

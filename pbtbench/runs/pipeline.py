@@ -8,7 +8,7 @@ again gets what is there and continues.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -183,6 +183,8 @@ class _Scheduler:
             self._journal.write("retry", trial=key.name, phase=phase, error=error)
             self._bench.observer.retrying(key, error, state.upcoming_sleep)
 
+        if self._interrupts.stop.is_set():  # it was queued when the stop came
+            raise CancelledError
         self._journal.write("start", trial=key.name, phase=phase)
         call: Callable[[TrialKey], float | None] = (
             self._bench.answer if phase == "answer" else self._bench.judge
@@ -195,6 +197,8 @@ class _Scheduler:
         key, phase = self._pending.pop(future)
         observer = self._bench.observer
         error = future.exception()
+        if isinstance(error, CancelledError):
+            return
         if isinstance(error, PbtbenchError) and error.retry:
             self._bench.failed(key, error)
             self._journal.write("gave_up", trial=key.name, phase=phase, error=str(error))

@@ -79,16 +79,16 @@ def public_callables(module: types.ModuleType) -> list[Callable[..., object]]:
 
 def own_exceptions(modules: list[types.ModuleType]) -> tuple[type[Exception], ...]:
     """Errors that the library may raise for bad input; anything else that a test meets is a failure."""
-    own: set[type[Exception]] = {
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Exception)
-        and getattr(sys.modules.get(value.__module__), value.__qualname__, None) is value
-        and value.__module__.split(".")[0] == modules[0].__name__
-    }
-    return (TypeError, ValueError, *sorted(own, key=lambda e: (e.__module__, e.__qualname__)))
+    package = modules[0].__name__
+    found = (value for module in modules for value in vars(module).values())
+    own = {value for value in found if isinstance(value, type) and issubclass(value, Exception)}
+    usable = [value for value in own if value.__module__.split(".")[0] == package and _importable(value)]
+    return (TypeError, ValueError, *sorted(usable, key=lambda e: (e.__module__, e.__qualname__)))
+
+
+def _importable(value: type) -> bool:
+    """Whether its module gives it under its name, as generated code would ask for it."""
+    return getattr(sys.modules.get(value.__module__), value.__qualname__, None) is value
 
 
 def is_idempotent_by_signature(function: Callable[..., object]) -> bool:
