@@ -22,6 +22,7 @@ from pbtbench.judge.session import TreeSession
 from pbtbench.sandbox import bwrap
 from pbtbench.sandbox.base import PYTHON, SITE_PACKAGES, Limits
 from pbtbench.sandbox.inner import wire
+from pbtbench.sandbox.local import session_settings
 
 _INNER = Path(__file__).parent / "inner"
 _SANDBOX_INNER = Path(bwrap.__file__).parent / "inner"
@@ -68,25 +69,24 @@ class ForkServer:
     def __init__(self, image: Path, limits: Limits) -> None:
         """Raises SandboxUnavailableError, or InfraError when pytest cannot be imported in the image."""
         self._lock = threading.Lock()
-        self._control, theirs = bwrap.control_pair()
+        self._control, theirs = socket.socketpair()
         try:
             self._process = bwrap.spawn_bwrap(
                 bwrap.LocalImage.load(image),
                 module="pbtbench.judge.inner.forkserver",
                 sources=[*sorted(_SANDBOX_INNER.glob("*.py")), *sorted(_INNER.glob("*.py")), _INNER / "pytest.ini"],
                 arguments=[str(theirs.fileno())],
-                keep_capabilities=["CAP_SYS_ADMIN", "CAP_SETPCAP"],
                 pass_fds=[theirs.fileno()],
                 python=[PYTHON, "-P", "-s"],
                 environment=ENVIRONMENT,
             )
         finally:
             theirs.close()
-        self._tell(_settings(limits))
+        self._tell(session_settings(limits))
 
     def open(self, archive: Path, site_packages: str, names: list[str]) -> TreeSession:
         """A session with ``archive`` (a tree) over ``site_packages``; ``names`` are the library's entries there."""
-        ours, theirs = bwrap.control_pair()
+        ours, theirs = socket.socketpair()
         with theirs, archive.open("rb") as tar:
             request = {"top_levels": names, "destinations": [site_packages]}
             try:

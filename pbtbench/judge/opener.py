@@ -12,6 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from pbtbench.images.base import PreparedProblem
+from pbtbench.images.site import packages
 from pbtbench.judge.session import TreeSession
 from pbtbench.problems.tree import CLEAN
 from pbtbench.sandbox.base import PYTHON, Archive, Limits, SandboxBackend
@@ -50,8 +51,7 @@ class SandboxOpener:
 
 def top_levels(prepared: PreparedProblem) -> list[str]:
     """The library's own entries in site-packages, the same for all of its trees."""
-    names = {path.split("/", 1)[0] for path in prepared.trees[CLEAN].files}
-    return sorted(name for name in names if not name.endswith((".dist-info", ".data", ".pth")))
+    return list(packages(prepared.trees[CLEAN].files))
 
 
 @cache

@@ -176,18 +176,9 @@ def _public_problem(folder: Path, document: Document) -> Problem:
     kind = data.get("problem_type", "library")
     if kind != "library":
         raise document.error(f"problem_type is {kind!r}; allowed: library", "problem_type")
-    name = str(data.get("library") or "")
-    if not name:
-        raise document.error("library is missing", "library")
-    library = document.build(
-        Library,
-        {
-            "name": name,
-            "version": data.get("library_version"),
-            "module": data.get("library_module") or re.sub(r"[-.]", "_", name),
-            "requires": None,
-        },
-    )
+    name, version = _name(document, "library"), _name(document, "library_version")
+    module = _name(document, "library_module", re.sub(r"[-.]", "_", name))
+    library = Library(name=name, version=version, module=module, requires=None)
     shown_tests = data.get("existing_tests") if _flag(document, "provides_base_tests") else ()
     return _problem(
         folder,
@@ -274,6 +265,18 @@ def _vendored(folder: Path, document: Document, field: str, value: object) -> tu
             raise document.error(f"{field}[{index}]: there is no {item}", field, index)
         paths.append(path)
     return tuple(paths)
+
+
+def _name(document: Document, field: str, default: str | None = None) -> str:
+    """A short text; what looks like a number is read as it is written."""
+    value = document.data.get(field)
+    if value is None:
+        value = default
+    if value is None:
+        raise document.error(f"{field} is missing", field)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise document.error(f"{field} must be text", field)
+    return str(value)
 
 
 def _flag(document: Document, field: str) -> bool:

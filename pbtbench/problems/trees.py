@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pbtbench.errors import PatchError
+from pbtbench.problems.diff import parse_patch
 from pbtbench.problems.model import Problem
-from pbtbench.problems.patch import Patch, parse_patch
+from pbtbench.problems.patch import Patch
 from pbtbench.problems.tree import BUGGY, CLEAN, Tree, fixed, only
 
 
@@ -27,10 +28,11 @@ def build_trees(clean_files: Mapping[str, bytes], problem: Problem) -> dict[str,
     for name, text in problem.lib_patches:
         clean = _parse(text, name, problem, clean).apply(clean)
     patches = {bug.id: _parse(bug.patch_text, f"{bug.id}.patch", problem, clean) for bug in problem.bugs}
-    states = {CLEAN: clean, BUGGY: _apply_all(clean, list(patches.values()))}
+    # Alone first: errors then speak of lines of the clean tree, which the patches are written against.
+    states = {CLEAN: clean} | {only(bug_id): patch.apply(clean) for bug_id, patch in patches.items()}
+    states[BUGGY] = _apply_all(clean, list(patches.values()))
     for bug_id, patch in patches.items():
         others = [other for key, other in patches.items() if key != bug_id]
-        states[only(bug_id)] = patch.apply(clean)
         states[fixed(bug_id)] = _apply_all(clean, others)
         if patch.over(others).reverse(states[BUGGY]) != states[fixed(bug_id)]:
             raise PatchError("reversing it does not give the tree without it", where=patch.name)

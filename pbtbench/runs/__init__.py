@@ -1,1 +1,1 @@
-
+"""Runs and trials: configuration, folder, journal, resume, scheduling, summary."""

@@ -1,10 +1,10 @@
 """Starts bubblewrap with the root that every local sandbox has, and a program of ours as process 1.
 
 Inside are only: the host's ``/usr`` (its third-party Python packages, sources and documents masked), the
-base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc`` and
-``/dev``, and the modules of process 1 in ``/run/pbtbench``. All of it is read-only. There is no network, no
-host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before
-foreign code runs.
+base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc``
+and ``/dev``, and the modules of process 1 in ``/run/pbtbench``. All of it is read-only. There is no network
+and no host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it
+must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before foreign code runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import py_compile
 import select
 import shutil
 import signal
@@ -24,14 +23,13 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import pbtbench
 from pbtbench.errors import InfraError, SandboxUnavailableError
+from pbtbench.sandbox import modules
+from pbtbench.sandbox.layout import GID, HOSTNAME, UID, WRITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-UID = GID = 1000
-_MODULES = "/run/pbtbench"
 _CAPABILITIES = ("--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP")
 """What process 1 starts with: to mount, and to map itself to an ordinary user afterwards."""
 _START_SECONDS = 60.0
@@ -159,8 +157,8 @@ def spawn_bwrap(
     ``python`` is the interpreter with its options, by default the image's base Python with ``-I -S -E``.
 
     ``sources`` are files of the package ``pbtbench`` that ``module`` needs, itself included; they are
-    copied in and can be imported. ``folders`` are made in the otherwise read-only root, to mount on. Descriptors in
-    ``pass_fds`` keep their numbers.
+    copied in and can be imported. ``folders`` are made in the otherwise read-only root, to mount on.
+    Descriptors in ``pass_fds`` keep their numbers.
 
     **Process 1 must exit when the host's end of one of its sockets closes**: nothing else ends it when the
     host process dies. (``--die-with-parent`` would also fire when merely the starting thread ends.)
@@ -175,15 +173,19 @@ def spawn_bwrap(
         write_end = stack.enter_context(os.fdopen(info_write, "wb"))
         files = {f"/etc/{name}": _memory_file(stack, text.encode()) for name, text in _ETC.items()}
         for source in sources:
-            name, content = _module(source, image.python)
-            files[f"{_MODULES}/{name}"] = _memory_file(stack, content)
-        start = f"import sys; sys.path.insert(0, {_MODULES!r}); import {module} as m; sys.exit(m.main())"
+            files |= {path: _memory_file(stack, content) for path, content in modules.lay(source)}
         command = [
             program,
             *("--info-fd", str(info_write)),
             *_root(image, files, folders),
             *(word for item in variables.items() for word in ("--setenv", *item)),
-            *("--", *(python or (image.interpreter, "-I", "-S", "-E")), "-c", start, *arguments),
+            *(
+                "--",
+                *(python or (image.interpreter, "-I", "-S", "-E")),
+                "-c",
+                modules.command(module),
+                *arguments,
+            ),
         ]
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by Bubblewrap
         process = subprocess.Popen(
@@ -209,7 +211,7 @@ def spawn_bwrap(
 def _root(image: LocalImage, files: Mapping[str, int], folders: Sequence[str]) -> Iterator[str]:
     """Bubblewrap options for namespaces and root."""
     yield from ("--unshare-all", "--unshare-user", "--new-session", "--clearenv")
-    yield from ("--as-pid-1", "--hostname", "sandbox", "--uid", "0", "--gid", "0")
+    yield from ("--as-pid-1", "--hostname", HOSTNAME, "--uid", "0", "--gid", "0")
     yield from (*_CAPABILITIES, "--ro-bind", "/usr", "/usr")
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
@@ -231,7 +233,7 @@ def _root(image: LocalImage, files: Mapping[str, int], folders: Sequence[str]) -
     yield from ("--symlink", "/usr/share/zoneinfo/UTC", "/etc/localtime")
     for path_inside, fd in files.items():
         yield from ("--perms", "0644", "--file", str(fd), path_inside)
-    for folder in ("/tmp", "/workspace", "/dev/shm", *folders):  # noqa: S108 - paths inside
+    for folder in (*WRITABLE, *folders):
         yield from ("--dir", folder)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
 
@@ -248,21 +250,8 @@ def _empty(folder: str) -> tuple[str, ...]:
     return ("--tmpfs", folder, "--remount-ro", folder)
 
 
-@cache
-def _module(source: Path, python: str) -> tuple[str, bytes]:
-    """File name and content under which ``source`` is imported inside: compiled if both Pythons are alike."""
-    inside = source.resolve().relative_to(Path(pbtbench.__file__).resolve().parent.parent)
-    if source.suffix != ".py" or python != "{}.{}".format(*sys.version_info):
-        return str(inside), source.read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder, "module.pyc")
-        unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-        py_compile.compile(str(source), str(compiled), str(inside), doraise=True, invalidation_mode=unchecked)
-        return str(inside.with_suffix(".pyc")), compiled.read_bytes()
-
-
 def _memory_file(stack: contextlib.ExitStack, content: bytes) -> int:
-    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    file = stack.enter_context(os.fdopen(os.memfd_create("file"), "w+b"))
     file.write(content)
     file.seek(0)
     return file.fileno()
@@ -294,7 +283,7 @@ def find_bwrap() -> str:
         raise SandboxUnavailableError("the local sandbox needs Linux", hint="Use Docker here")
     for program in candidates():
         probe = [program, "--unshare-all", "--unshare-user", "--as-pid-1", "--uid", "0", "--gid", "0"]
-        probe += ["--ro-bind", "/", "/", "--proc", "/proc", "--perms", "0755", "--dir", "/tmp"]
+        probe += ["--ro-bind", "/", "/", "--proc", "/proc", "--perms", "0755", "--dir", "/etc"]
         probe += ["--dev", "/dev", *_CAPABILITIES, "--", "/bin/true"]
         try:
             done = subprocess.run(probe, capture_output=True, timeout=_START_SECONDS, check=False)

@@ -7,7 +7,6 @@ For another program as process 1 (the judge's fork server), see ``bwrap.spawn_bw
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import platform
 import posixpath
@@ -20,9 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pbtbench.errors import AnswerError, InfraError, PbtbenchError, SandboxDiedError
-from pbtbench.sandbox.base import MIB, WORKSPACE, Channel, Check, CommandResult, Limits, Sandbox, SandboxSpec
-from pbtbench.sandbox.bwrap import GID, UID, Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
-from pbtbench.sandbox.inner import files, wire
+from pbtbench.sandbox import modules
+from pbtbench.sandbox.base import MIB, Channel, Check, CommandResult, Limits, Sandbox, SandboxSpec
+from pbtbench.sandbox.bwrap import Bubblewrap, LocalImage, find_bwrap, spawn_bwrap
+from pbtbench.sandbox.inner import files, supervise, wire
+from pbtbench.sandbox.layout import (
+    COPY_SECONDS,
+    GID,
+    GRACE_SECONDS,
+    UID,
+    WRITABLE,
+    check_archives,
+    environment,
+    process_limits,
+)
 from pbtbench.sandbox.output import CappedOutput
 from pbtbench.sandbox.registry import Registry
 
@@ -31,18 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalBackend", "LocalImage", "spawn_bwrap"]
 
-PATH = "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
-WRITABLE = ((WORKSPACE, 0o755), ("/tmp", 0o1777), ("/dev/shm", 0o1777))  # noqa: S108 - paths inside
-OPEN_FILES = 4096
-
-_INNER = Path(__file__).parent / "inner"
-INIT_SOURCES = tuple(
-    _INNER / f"{name}.py" for name in ("init", "files", "kernel", "processes", "setup", "supervise", "wire")
-)
 _START_SECONDS = 60.0
-_GRACE_SECONDS = 15.0
-"""How much longer than inside a time limit is outside, before the whole sandbox is killed."""
-_COPY_SECONDS = 120.0
 _CHUNK = 65536
 
 
@@ -63,13 +62,14 @@ class LocalBackend:
 
     def start(self, spec: SandboxSpec) -> Sandbox:
         """Start a sandbox. Raises SandboxUnavailableError or InfraError."""
+        check_archives(spec)
         image = LocalImage.load(Path(spec.image))
         ours, theirs = socket.socketpair()
         with theirs:
             bubblewrap = spawn_bwrap(
                 image,
                 module="pbtbench.sandbox.inner.init",
-                sources=INIT_SOURCES,
+                sources=modules.INNER,
                 arguments=[str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 folders=[a.destination for a in spec.archives if _in_bare_root(a.destination)],
@@ -81,8 +81,7 @@ class LocalBackend:
             ours.close()
             bubblewrap.close()
             raise
-        environment = {"PATH": PATH, "HOME": "/tmp", **image.environment, **spec.env}  # noqa: S108
-        return LocalSandbox(spec, bubblewrap, ours, environment, note)
+        return LocalSandbox(spec, bubblewrap, ours, environment(spec, image.environment), note)
 
     def sweep(self, label: str | None = None) -> list[str]:
         """Kill sandboxes (with ``label``) whose owner is dead."""
@@ -91,24 +90,14 @@ class LocalBackend:
 
 def _in_bare_root(path: str) -> bool:
     """Whether ``path`` lies outside everything that is mounted, so that its folder must be made at start."""
-    mounted = ("/usr", "/opt/venv", "/proc", "/dev", *(place for place, _ in WRITABLE))
+    mounted = ("/usr", "/opt/venv", "/proc", "/dev", *WRITABLE)
     return not any(path == place or path.startswith(f"{place}/") for place in mounted)
 
 
 def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -> None:
     """Have init do its set-up stage."""
-    places = [*WRITABLE]
-    places += [(a.destination, 0o755) for a in spec.archives if a.writable and _in_bare_root(a.destination)]
-    settings = {
-        "uid": UID,
-        "gid": GID,
-        "writable": places,
-        "disk": spec.limits.disk,
-        "memory": spec.limits.memory,
-        "processes": spec.limits.processes,
-        "rlimits": _rlimits(spec.limits),
-        "archives": [{"destination": a.destination, "writable": a.writable} for a in spec.archives],
-    }
+    settings = session_settings(spec.limits)
+    settings["archives"] = [{"destination": a.destination, "writable": a.writable} for a in spec.archives]
     control.settimeout(_START_SECONDS)
     try:
         with contextlib.ExitStack() as stack:
@@ -123,24 +112,22 @@ def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -
     control.settimeout(None)
 
 
-def _rlimits(limits: Limits) -> dict[str, int]:
-    """Limits of each single process.
-
-    Not RLIMIT_AS: engines like V8 reserve far more address space than they use. RLIMIT_DATA counts only
-    what can be written to, and gives one greedy process a MemoryError before the watcher has to kill it.
-    """
-    values = {
-        "RLIMIT_CORE": 0,
-        "RLIMIT_DATA": limits.memory,
-        "RLIMIT_FSIZE": limits.disk,
-        "RLIMIT_MSGQUEUE": 0,
-        "RLIMIT_NOFILE": OPEN_FILES,
-    }
+def session_settings(limits: Limits) -> dict[str, Any]:
+    """What a trusted process inside must know to set up places, limits and user for foreign code."""
+    rlimits = process_limits(limits)
     # Before Linux 5.14 the kernel counted all processes of the user on this host, not just the sandbox's.
     major, minor = platform.release().split(".")[:2]
     if (int(major), int("".join(filter(str.isdigit, minor)) or 0)) >= (5, 14):
-        values["RLIMIT_NPROC"] = limits.processes
-    return values
+        rlimits["RLIMIT_NPROC"] = limits.processes
+    return {
+        "uid": UID,
+        "gid": GID,
+        "writable": WRITABLE,
+        "disk": limits.disk,
+        "memory": limits.memory,
+        "processes": limits.processes,
+        "rlimits": rlimits,
+    }
 
 
 class LocalSandbox:
@@ -193,7 +180,7 @@ class LocalSandbox:
     def put(self, path: str, data: bytes) -> None:
         """Write a regular file. Raises InfraError when it cannot be written (disk full, a folder there)."""
         path = posixpath.join(self._spec.workdir, path)
-        result = self._exchange(_copy("put", path), data, timeout=_COPY_SECONDS, output=MIB)
+        result = self._exchange(_copy("put", path), data, timeout=COPY_SECONDS, output=MIB)
         if result.exit_code != 0:
             reason = result.stderr.decode(errors="replace") or "not copied"
             raise InfraError(f"cannot write it: {reason}", where=path)
@@ -202,7 +189,7 @@ class LocalSandbox:
         """Content of a regular file. Raises AnswerError for anything else, or larger than ``max_bytes``."""
         path = posixpath.join(self._spec.workdir, path)
         request = _copy("get", path, str(max_bytes))
-        result = self._exchange(request, b"", timeout=_COPY_SECONDS, output=2 * max_bytes + MIB)
+        result = self._exchange(request, b"", timeout=COPY_SECONDS, output=2 * max_bytes + MIB)
         if result.exit_code == files.NOT_TAKEN:
             raise AnswerError(result.stderr.decode(errors="replace"), where=path)
         if result.exit_code != 0 or result.stdout_dropped:
@@ -260,7 +247,7 @@ class LocalSandbox:
             connection = self._request(request, pipes.child_ends)
             with connection:
                 pipes.close_child_ends()
-                deadline = started + timeout + _GRACE_SECONDS
+                deadline = started + timeout + GRACE_SECONDS
                 reply = self._pump(connection, pipes, feed, stdin, {out: stdout, err: stderr}, deadline)
         return CommandResult(
             exit_code=reply["exit_code"],
@@ -313,7 +300,7 @@ class LocalSandbox:
                     except (EOFError, OSError) as error:
                         raise self._died() from error
                     for fd, sink in sinks.items():
-                        _drain(fd, sink)
+                        supervise.drain(fd, sink.feed)
                     return reply
 
     def _died(self) -> SandboxDiedError:
@@ -359,7 +346,7 @@ class LocalChannel:
         """Kill the command and all it started, and wait until that is done."""
         with self._lock, contextlib.suppress(OSError, EOFError):
             try:
-                self._connection.settimeout(_GRACE_SECONDS)
+                self._connection.settimeout(GRACE_SECONDS)
                 self._connection.shutdown(socket.SHUT_WR)
                 wire.receive_message(self._connection)
             finally:
@@ -414,7 +401,7 @@ class _Pipes:
 
 
 def _copy(*argv: str) -> dict[str, Any]:
-    return {"op": "files", "argv": argv, "timeout": _COPY_SECONDS, "keep_orphans": True}
+    return {"op": "files", "argv": argv, "timeout": COPY_SECONDS, "keep_orphans": True}
 
 
 def _write_some(fd: int, data: memoryview) -> int:
@@ -425,12 +412,3 @@ def _write_some(fd: int, data: memoryview) -> int:
         return 0
     except BrokenPipeError:
         return len(data)
-
-
-def _drain(fd: int, sink: CappedOutput) -> None:
-    """What the command wrote before it ended: one pipe full at most; the rest is a background process's."""
-    left = fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
-    with contextlib.suppress(BlockingIOError):
-        while left > 0 and (data := os.read(fd, min(left, _CHUNK))):
-            sink.feed(data)
-            left -= len(data)

@@ -6,10 +6,12 @@ single trials would give intervals that are much too narrow.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 RESAMPLES = 10_000
 SEED = 0
@@ -42,9 +44,16 @@ def cluster_interval(
     if denominator.sum() == 0:
         return None
     estimate = float(numerator.sum() / denominator.sum())
-    picks = np.random.default_rng(seed).integers(len(numerator), size=(resamples, len(numerator)))
-    weight = denominator[picks].sum(axis=1)
-    drawn = numerator[picks].sum(axis=1)[weight > 0] / weight[weight > 0]
+    draws = _draws(len(numerator), resamples, seed)
+    weight = draws @ denominator
+    drawn = (draws @ numerator)[weight > 0] / weight[weight > 0]
     tail = 100 * (1 - LEVEL) / 2
     low, high = np.percentile(drawn, (tail, 100 - tail))
     return Interval(estimate, float(low), float(high))
+
+
+@functools.lru_cache(maxsize=4)
+def _draws(clusters: int, resamples: int, seed: int) -> NDArray[np.float64]:
+    """How often each cluster is drawn in each resample (one row a resample)."""
+    shares = np.full(clusters, 1 / clusters)
+    return np.random.default_rng(seed).multinomial(clusters, shares, size=resamples).astype(np.float64)

@@ -8,6 +8,7 @@ fork server, or any tree but their own; what a session leaves behind vanishes wi
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import signal
@@ -80,6 +81,8 @@ def _hold_session(settings: dict[str, Any], request: dict[str, Any], descriptors
     from pbtbench.judge.inner.main import session_config
     from pbtbench.judge.inner.supervisor import Supervisor
 
+    # site-packages has the library now, and the same time stamp as before.
+    importlib.invalidate_caches()
     config = session_config(request["top_levels"])
     Supervisor((channel, channel), config, watch=_watcher(settings)).serve()
     os._exit(0)
@@ -94,7 +97,7 @@ def _set_up(settings: dict[str, Any], request: dict[str, Any], archives: list[in
         os.close(fd)
     for name, value in settings["rlimits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
-    kernel.become_user(1000, 1000)
+    kernel.become_user(settings["uid"], settings["gid"])
     kernel.drop_privileges()
 
 

@@ -30,7 +30,7 @@ def get(path: str, max_bytes: int) -> int:
     left = max_bytes + 1
     while left and (chunk := os.read(fd, min(CHUNK, left))):
         left -= len(chunk)
-        _write(1, chunk)
+        write_all(1, chunk)
     return 0 if left else _refuse(f"grew over {max_bytes} bytes")
 
 
@@ -42,7 +42,7 @@ def put(path: str) -> int:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             while chunk := os.read(0, CHUNK):
-                _write(fd, chunk)
+                write_all(fd, chunk)
             os.rename(temporary, path)
         except OSError:
             os.unlink(temporary)
@@ -59,14 +59,15 @@ def main(arguments: list[str]) -> int:
     return get(arguments[1], int(arguments[2]))
 
 
-def _write(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 def _refuse(reason: str) -> int:
-    _write(2, reason.encode())
+    write_all(2, reason.encode())
     return NOT_TAKEN
 
 

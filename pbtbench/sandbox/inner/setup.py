@@ -14,19 +14,22 @@ from pbtbench.sandbox.inner import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-_BYTES_PER_FILE = 4096
-"""A tmpfs may hold as many files as if each filled one page; the kernel's own default has no useful bound."""
 _ARCHIVE_LIMIT = 4 * 1024**3
 """Bytes an archive may unpack to: a mistake must not fill the host's memory."""
 
 
-def mount_writable(places: Iterable[tuple[str, int]], size: int) -> None:
-    """Give each (path, mode) its own empty tmpfs of at most ``size`` bytes."""
-    for path, mode in places:
+def mount_writable(places: Mapping[str, int], size: int) -> None:
+    """Give each path its own empty tmpfs with that mode, of at most ``size`` bytes."""
+    for path, mode in places.items():
         os.makedirs(path, exist_ok=True)
-        kernel.mount_tmpfs(path, size=size, mode=mode, files=max(size // _BYTES_PER_FILE, 1024))
+        kernel.mount_tmpfs(path, size=size, mode=mode, files=most_files(size))
+
+
+def most_files(size: int) -> int:
+    """How many files a tmpfs of ``size`` bytes may hold: they cost memory even when empty."""
+    return max(size // 4096, 1024)
 
 
 def unpack_writable(archive: int, destination: str) -> None:
@@ -45,7 +48,7 @@ def unpack_read_only(archive: int, destination: str) -> None:
     below = os.open(destination, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     status = os.fstat(below)
     kernel.mount_tmpfs(
-        destination, size=_ARCHIVE_LIMIT, mode=stat.S_IMODE(status.st_mode), files=_ARCHIVE_LIMIT // 4096
+        destination, size=_ARCHIVE_LIMIT, mode=stat.S_IMODE(status.st_mode), files=most_files(_ARCHIVE_LIMIT)
     )
     try:
         _extract(archive, destination)

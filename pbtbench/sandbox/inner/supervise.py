@@ -6,6 +6,7 @@ below the supervisor, however often it forked and whichever session it moved to.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import select
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 CANNOT_EXECUTE = 126
 NOT_FOUND = 127
+CHUNK = 65536
 
 
 def executor(
@@ -59,42 +61,71 @@ def supervise(
     stdio: tuple[int, int, int],
     timeout: float | None,
     keep_orphans: bool,
-    hangup: int | None = None,
+    hangup: int,
+    outputs: Mapping[int, Callable[[bytes], None]] | None = None,
 ) -> tuple[int | None, float]:
     """Fork, do ``action`` in the child with ``stdio`` as its descriptors 0 to 2, and wait for its end.
 
     Returns its exit code (128 + number for a signal, None for the time limit) and its CPU seconds.
-    At ``timeout`` seconds, on SIGTERM to this process, or when the descriptor ``hangup`` reads as
-    closed, everything below this process is killed; at a normal end that is so unless
-    ``keep_orphans``. The descriptors in ``stdio`` are closed here.
+    At ``timeout`` seconds, or when the other end of the descriptor ``hangup`` is closed, everything below
+    this process is killed; at a normal end that is so unless ``keep_orphans``. The descriptors in
+    ``stdio`` are closed here. Meanwhile what comes from the pipes in ``outputs`` is handed to its function.
     """
     kernel.adopt_orphans()
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, _wake_up)
+    signal.signal(signal.SIGCHLD, _wake_up)
     child = os.fork()
     if child == 0:
         _become(action, stdio)
     for fd in set(stdio):
         os.close(fd)
     deadline = None if timeout is None else time.monotonic() + timeout
-    watched = [awake] if hangup is None else [awake, hangup]
+    poll = select.poll()
+    poll.register(awake, select.POLLIN)
+    poll.register(hangup, select.POLLRDHUP)
+    sinks = dict(outputs or {})
+    for fd in sinks:
+        poll.register(fd, select.POLLIN)
     while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select(watched, [], [], left)
-        signals = _read(awake)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        ready = {fd for fd, _ in poll.poll(left)}
+        for fd in ready & sinks.keys():
+            data = os.read(fd, CHUNK)
+            if data:
+                sinks[fd](data)
+            else:
+                poll.unregister(fd)
+                del sinks[fd]
+        if awake in ready:
+            os.read(awake, CHUNK)
         ended = processes.reap()
-        if child in ended:
-            status, cpu_seconds = ended[child]
-            code = os.waitstatus_to_exitcode(status)
-            if not keep_orphans:
-                processes.kill_descendants()
-            return (code if code >= 0 else 128 - code), cpu_seconds
-        expired = deadline is not None and time.monotonic() >= deadline
-        if expired or signal.SIGTERM in signals or hangup in ready:
+        over = (deadline is not None and time.monotonic() >= deadline) or hangup in ready
+        if child not in ended and not over:
+            continue
+        if over or not keep_orphans:
             ended.update(processes.kill_descendants())
-            return None, ended[child][1] if child in ended else 0.0
+        for fd, sink in sinks.items():
+            drain(fd, sink)
+        status, cpu_seconds = ended.get(child, (0, 0.0))
+        return (None if over else _exit_code(status)), cpu_seconds
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def drain(fd: int, sink: Callable[[bytes], None]) -> None:
+    """What the command wrote before it ended: one pipe full at most; the rest is a background process's."""
+    os.set_blocking(fd, False)
+    left = fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+    try:
+        while left > 0 and (data := os.read(fd, min(left, CHUNK))):
+            sink(data)
+            left -= len(data)
+    except BlockingIOError:
+        pass
 
 
 def _become(action: Callable[[], int], stdio: tuple[int, int, int]) -> None:
@@ -119,10 +150,3 @@ def _become(action: Callable[[], int], stdio: tuple[int, int, int]) -> None:
 
 def _wake_up(number: int, frame: object) -> None:
     """Only there so that the signal reaches the wake-up descriptor."""
-
-
-def _read(fd: int) -> bytes:
-    try:
-        return os.read(fd, 4096)
-    except BlockingIOError:
-        return b""

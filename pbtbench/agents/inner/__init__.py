@@ -1,0 +1,1 @@
+"""Programs of the built-in agents that run inside the sandbox (standard library and hypothesis only)."""

@@ -1,0 +1,3 @@
+"""Test data, some of it named like tests."""
+
+collect_ignore_glob = ["*"]

@@ -1,0 +1,1 @@
+def test_import(): import tiny_text_tools
