@@ -17,9 +17,9 @@ from pbtbench.images.base import BuiltImage
 from pbtbench.images.builder import Builder, digest
 from pbtbench.images.engine import OWNER, STAGE, Engine
 from pbtbench.images.interpreter import PROBE, Interpreter
-from pbtbench.images.offline import OFFLINE_TAG, offline_base
+from pbtbench.images.offline import offline_base, offline_tag
 from pbtbench.images.recipes import recipe, recipe_text
-from pbtbench.sandbox.base import PYTHON, WORKSPACE, Archive
+from pbtbench.sandbox.base import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pbtbench.images.download import OnStep
     from pbtbench.images.store import Store
     from pbtbench.problems.model import Library, Problem
+    from pbtbench.sandbox.base import Archive
 
 DEFAULT_BASE = "python:3.13-slim"
 OFFLINE = "offline"
@@ -85,14 +86,13 @@ class DockerImages(Builder):
     def _problem_image(
         self, problem: Problem, library: BuiltImage, tree: Path, workspace: Path
     ) -> tuple[BuiltImage, tuple[Archive, ...]]:
-        """``pbtbench/<id>:<hash>``; the workspace is also unpacked at start, on a disk of limited size."""
+        """``pbtbench/<id>:<hash>``: complete, nothing is left to be unpacked."""
         name = "problem.Dockerfile"
         key = digest(library.digest, tree.name, workspace.name, recipe_text(name))
         tag = f"{OWNER}/{problem.id.lower()}:{key[:12]}"
         arguments = {"BASE": library.reference, "SITE_PACKAGES": self.interpreter.site_packages}
         built = self._build(tag, problem.id, name, {"tree.tar": tree, "workspace.tar": workspace}, arguments)
-        archives = (Archive(workspace, WORKSPACE, writable=True),)
-        return BuiltImage(tag, key, library.python, built), archives
+        return BuiltImage(tag, key, library.python, built), ()
 
     def _base_files(self) -> Mapping[str, str]:
         base = self.build_base()
@@ -149,7 +149,7 @@ class DockerImages(Builder):
                         hint="Check the name and the registry, or use --base offline",
                     )
             return self._wanted
-        for tag in (DEFAULT_BASE, OFFLINE_TAG):
+        for tag in (DEFAULT_BASE, offline_tag()):
             if self._engine.image_id(tag) is not None:
                 return tag
         self._on_step(f"pull {DEFAULT_BASE}")

@@ -16,31 +16,42 @@ if TYPE_CHECKING:
     from pbtbench.images.engine import Engine
     from pbtbench.images.store import Store
 
-OFFLINE_TAG = "pbtbench/base:offline"
+REPOSITORY = "pbtbench/base"
+LATEST = "offline"
+"""The tag by which people name the newest offline base."""
 
 _SCRIPT = "offline-base/build.sh"
 _ROOM = 800_000_000
 _TIMEOUT = 3600
 
 
+def offline_tag() -> str:
+    """The tag of the offline base that this version of the recipe makes."""
+    return f"{REPOSITORY}:{_version()}"
+
+
 def offline_base(engine: Engine, store: Store, on_step: OnStep) -> str:
-    """The tag of the offline base, made when it is missing.
+    """``offline_tag()``, made when it is missing.
 
     The root file system stays in the cache, so that an engine that lost the image gets it back in
     seconds. Raises BuildError (no root, no debootstrap, no mirror), DiskFullError.
     """
-    if engine.image_id(OFFLINE_TAG) is None:
-        version = hashlib.sha256(recipe_text(_SCRIPT).encode()).hexdigest()[:12]
+    tag = offline_tag()
+    if engine.image_id(tag) is None:
 
         def make(path: Path) -> None:
             on_step("make the offline base with debootstrap: some minutes, once")
             _debootstrap(path)
 
-        tar = store.file(f"bases/offline-{version}.tar", make, need=_ROOM)
-        on_step(f"import {OFFLINE_TAG}")
-        repository, _, tag = OFFLINE_TAG.partition(":")
-        engine.import_root(tar, repository, tag, ['CMD ["/bin/bash"]'])
-    return OFFLINE_TAG
+        tar = store.file(f"bases/{_version()}.tar", make, need=_ROOM)
+        on_step(f"import {tag}")
+        engine.import_root(tar, REPOSITORY, _version(), ['CMD ["/bin/bash"]'])
+        engine.tag(tag, REPOSITORY, LATEST)
+    return tag
+
+
+def _version() -> str:
+    return f"{LATEST}-{hashlib.sha256(recipe_text(_SCRIPT).encode()).hexdigest()[:12]}"
 
 
 def _debootstrap(path: Path) -> None:
