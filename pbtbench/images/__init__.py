@@ -20,11 +20,15 @@ def image_builder(
     """The builder for a sandbox backend (``docker`` or ``local``) over ``base``.
 
     ``base`` is a Docker tag or ``offline`` for ``docker``, a Python executable for ``local``; None takes the
-    default. ``on_step`` is told in one short line what is being done. Raises UsageError for an unknown backend.
+    default. ``on_step`` is told in one short line what is being done.
+    Raises UsageError for an unknown backend.
     """
+    from pbtbench.images.docker import DockerImages
     from pbtbench.images.local import LocalImages
     from pbtbench.images.store import Store
 
     if backend == "local":
         return LocalImages(Store(), on_step, base)
+    if backend == "docker":
+        return DockerImages(Store(), on_step, base)
     raise UsageError(f"unknown sandbox backend {backend!r}", hint="Use docker or local")

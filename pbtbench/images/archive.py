@@ -1,4 +1,4 @@
-"""Deterministic tar files: the same content gives the same bytes, and no member tells when or where it was made."""
+"""Deterministic tar files: the same content gives the same bytes, and no member tells when it was made."""
 
 from __future__ import annotations
 

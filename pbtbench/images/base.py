@@ -87,8 +87,11 @@ class PreparedProblem:
 class ImageBuilder(Protocol):
     """Builds images for one sandbox backend; all methods do nothing when the result exists."""
 
+    def build_base(self) -> str:
+        """What images start from: a Docker tag or the path of a Python. Raises BuildError, DiskFullError."""
+
     def build_library(self, library: Library) -> BuiltImage:
         """Raises DownloadError, HashMismatchError, BuildError, DiskFullError."""
 
     def prepare(self, problem: Problem) -> PreparedProblem:
-        """Build what is missing, run the leak scan on the problem image. Also raises LeakError, PatchError."""
+        """Build what is missing and scan what the agent will see. Also raises LeakError, PatchError."""

@@ -1,4 +1,4 @@
-"""The steps that every backend's builder shares; ``local`` and ``docker`` add how an image is made and compiled in."""
+"""The steps that every backend's builder shares; ``local`` and ``docker`` add how an image is made."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pbtbench.images import docs, site
-from pbtbench.images.archive import write_tar
+from pbtbench.images import docs, leaks, site
+from pbtbench.images.archive import read_tar, write_tar
 from pbtbench.images.base import BuiltImage, PreparedProblem
 from pbtbench.images.bytecode import Bytecode
 from pbtbench.images.download import Downloads, OnStep, Sources, project_of
-from pbtbench.images.toolchain import toolchain
+from pbtbench.images.hints import without_hints
+from pbtbench.images.recipes import toolchain
 from pbtbench.images.wheel import Installed, install
 from pbtbench.problems.tree import BUGGY, Tree
 from pbtbench.problems.trees import build_trees
+from pbtbench.sandbox.base import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,9 +50,14 @@ class Ingredients:
     wheels: tuple[Path, ...]
     """Toolchain, run-time dependencies and test dependencies; never the library itself."""
 
+    @property
+    def identity(self) -> list[str]:
+        """Hashes of the wheels."""
+        return [wheel.parent.name for wheel in self.wheels]
+
 
 class Builder(ABC):
-    """An ``ImageBuilder``; subclasses say what the base is, how to run its Python and how to make an image."""
+    """An ``ImageBuilder``; subclasses say what the base is, how to run its Python, how to make an image."""
 
     def __init__(self, store: Store, on_step: OnStep) -> None:
         self._store = store
@@ -60,6 +67,10 @@ class Builder(ABC):
     @abstractmethod
     def interpreter(self) -> Interpreter:
         """The Python inside the images."""
+
+    @abstractmethod
+    def build_base(self) -> str:
+        """See ``ImageBuilder``."""
 
     @abstractmethod
     def build_library(self, library: Library) -> BuiltImage:
@@ -77,13 +88,18 @@ class Builder(ABC):
 
     def prepare(self, problem: Problem) -> PreparedProblem:
         """See ``ImageBuilder``."""
-        library = self.build_library(problem.library)
-        wheel = self._ingredients(problem.library).sources.wheel
-        clean = site.library_files(problem.library, wheel, with_tests=problem.vendored_tests != ())
+        if problem.published:
+            problem = without_hints(problem)
+        ingredients = self._ingredients(problem.library)
+        clean = site.library_files(
+            problem.library, ingredients.sources.wheel, with_tests=problem.vendored_tests != ()
+        )
         site.refuse_shadowed(problem, clean)
         trees = build_trees(clean, problem)
         archives = self._tree_archives(problem, trees)
         workspace = self._workspace(problem, trees[BUGGY])
+        self._scan(problem, ingredients, trees, archives[BUGGY], workspace)
+        library = self.build_library(problem.library)
         image, agent_archives = self._problem_image(problem, library, archives[BUGGY], workspace)
         return PreparedProblem(problem, trees, archives, library, image, agent_archives)
 
@@ -123,6 +139,45 @@ class Builder(ABC):
 
     def _tree_writer(self, tree: Tree) -> Callable[[Path], None]:
         return lambda path: write_tar(path, {**tree.files, **self._bytecode.pycs(tree.files)})
+
+    def _scan(
+        self,
+        problem: Problem,
+        ingredients: Ingredients,
+        trees: Mapping[str, Tree],
+        tree: Path,
+        workspace: Path,
+    ) -> None:
+        """The leak scan; what passed once is not scanned again. Raises LeakError."""
+        reference = problem.reference.read_bytes() if problem.reference else b""
+        key = digest(
+            leaks.VERSION,
+            self.interpreter.identity,
+            ingredients.identity,
+            {name: tree.hash for name, tree in trees.items()},
+            workspace.name,
+            [
+                hashlib.sha256(text).hexdigest()
+                for text in (reference, *(bug.patch_text for bug in problem.bugs))
+            ],
+        )
+
+        def check(passed: Path) -> None:
+            self._on_step(f"{problem.id}: leak scan")
+            place = self.interpreter.site_packages
+            below = dict(self._base_files())
+            for path, data in self._venv(ingredients).files.items():
+                below[hashlib.sha256(data).hexdigest()] = f"{place}/{path}"
+            files = {f"{place}/{path}": data for path, data in read_tar(tree).items()}
+            files |= {f"{WORKSPACE}/{path}": data for path, data in read_tar(workspace).items()}
+            leaks.refuse(problem, leaks.scan(problem, trees, files, below, place))
+            passed.touch()
+
+        self._store.file(f"scans/{key}", check)
+
+    @abstractmethod
+    def _base_files(self) -> Mapping[str, str]:
+        """sha256 -> path of the files below the library image that a sandbox can read."""
 
     def _workspace(self, problem: Problem, buggy: Tree) -> Path:
         """The tar for ``/workspace``; its key holds what decides its content, not the content itself."""

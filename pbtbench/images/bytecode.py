@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from pbtbench.images.store import Store
 
 SCRIPT = """
-import json, os, py_compile, sys, warnings
+import json, os, sys, warnings
+from py_compile import PycInvalidationMode, PyCompileError, compile
 warnings.simplefilter("ignore")
 os.chdir(sys.argv[1])
 for source, target, name in json.load(open("jobs.json")):
     try:
-        py_compile.compile(source, target, name, True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    except (py_compile.PyCompileError, ValueError):
+        compile(source, target, name, True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    except (PyCompileError, ValueError):
         open(target, "wb").close()
 """
-"""Run with ``python -I -c SCRIPT <folder>``. A file that is no valid Python (a template) gives an empty pyc."""
+"""Run with ``python -I -c SCRIPT <folder>``. A file that is no valid Python gives an empty pyc."""
 
 Run = Callable[[Path], None]
 """Runs SCRIPT with the target interpreter on a host folder (read and written)."""
@@ -42,7 +43,7 @@ class Bytecode:
         self._run = run
 
     def pycs(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Path -> content of the pycs of all Python sources among ``files`` (paths relative to site-packages)."""
+        """Path -> content of the pycs of all Python sources among ``files`` (relative to site-packages)."""
         self.compile([files])
         found = {path: self._store.path(key).read_bytes() for path, key in self._keys(files).items()}
         return {self._pyc_path(path): pyc for path, pyc in found.items() if pyc}

@@ -30,7 +30,7 @@ _JUNK = frozenset({"__pycache__", ".git", ".hypothesis", ".pytest_cache"})
 
 @dataclass(frozen=True)
 class Vendored:
-    """What a problem brings along itself, by workspace path; ``complete`` when nothing comes from the sdist."""
+    """What a problem brings along itself, by workspace path."""
 
     files: Mapping[str, bytes]
     docs: bool
@@ -43,7 +43,7 @@ class Vendored:
 
 
 def vendored(problem: Problem) -> Vendored:
-    """Read the files beside a problem. Raises ProblemError when one is missing or leads outside of its folder."""
+    """Read the files beside a problem. Raises ProblemError when one is missing or leads outside."""
     files: dict[str, bytes] = {}
     _add(files, DOCS, _read_beside(problem, problem.vendored_docs or ()))
     _add(files, TESTS, _read_beside(problem, problem.vendored_tests or ()))
@@ -155,7 +155,7 @@ def _read_beside(problem: Problem, paths: Iterable[Path]) -> dict[str, bytes]:
 
 
 def _add(gathered: dict[str, bytes], folder: str, files: Mapping[str, bytes]) -> None:
-    """Put files below ``folder``; a leading folder of the same name is not repeated unless names would clash."""
+    """Put files below ``folder``; a leading folder of that name is not repeated unless names would clash."""
     for path in sorted(files):
         if _JUNK.intersection(path.split("/")):
             continue

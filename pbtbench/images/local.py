@@ -1,8 +1,8 @@
 """Images for the local sandbox: folders that it mounts over the host's own Python.
 
 ``image.json`` and ``venv/`` are as the local sandbox wants them: made for their places inside, where
- the base Python's prefix is ``/usr`` or, when it is any other folder on the host, ``/usr/local``. The library is not in
-the venv: a tree is laid over its site-packages when a sandbox starts.
+the base Python's prefix is ``/usr`` or, when it is any other folder on the host, ``/usr/local``.
+The library is not in the venv: a tree is laid over its site-packages when a sandbox starts.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from pbtbench.images.interpreter import PROBE, Interpreter
 from pbtbench.sandbox.base import WORKSPACE, Archive
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pbtbench.images.download import OnStep
     from pbtbench.images.store import Store
     from pbtbench.images.wheel import Installed
@@ -48,6 +50,10 @@ class LocalImages(Builder):
             raise BuildError(f"this base Python does not run: {error}", where=self._base) from error
         return Interpreter.parse(done, self._base)
 
+    def build_base(self) -> str:
+        """The path of the base Python: nothing has to be built."""
+        return self.interpreter.executable
+
     def build_library(self, library: Library) -> BuiltImage:
         """A folder with the venv of ``library``, without the library."""
         ingredients = self._ingredients(library)
@@ -55,7 +61,7 @@ class LocalImages(Builder):
             "local",
             self.interpreter.identity,
             self.interpreter.executable,
-            [wheel.parent.name for wheel in ingredients.wheels],
+            ingredients.identity,
         )
 
         def build(folder: Path) -> None:
@@ -77,6 +83,10 @@ class LocalImages(Builder):
             Archive(workspace, WORKSPACE, writable=True),
         )
         return BuiltImage(library.reference, key, library.python, library.built), archives
+
+    def _base_files(self) -> Mapping[str, str]:
+        """None: the local sandbox hides every place where the host's Python keeps packages."""
+        return {}
 
     def _compile(self, folder: Path) -> None:
         try:
@@ -101,7 +111,11 @@ class LocalImages(Builder):
         prefix, executable = Path(python.prefix), Path(python.executable)
         if not executable.is_relative_to(prefix):
             raise BuildError(f"this Python lies outside of its prefix {prefix}", where=str(executable))
-        facts = {"python": python.minor, "prefix": python.prefix, "executable": str(executable.relative_to(prefix))}
+        facts = {
+            "python": python.minor,
+            "prefix": python.prefix,
+            "executable": str(executable.relative_to(prefix)),
+        }
         _write(folder / "image.json", json.dumps(facts).encode())
         inside = "/usr" if python.prefix == "/usr" else "/usr/local"
 
@@ -113,8 +127,13 @@ class LocalImages(Builder):
         (root / "bin" / "python").symlink_to(f"{inside}/{facts['executable']}")
         (root / "bin" / "python3").symlink_to("python")
         (root / "bin" / f"python{python.minor}").symlink_to("python")
-        settings = f"home = {inside}/{executable.relative_to(prefix).parent}\ninclude-system-site-packages = false\nversion = {python.version}\n"
-        _write(root / "pyvenv.cfg", settings.encode())
+        settings = {
+            "home": f"{inside}/{executable.relative_to(prefix).parent}",
+            "include-system-site-packages": "false",
+            "version": python.version,
+        }
+        lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
+        _write(root / "pyvenv.cfg", lines.encode())
         for entry in root.rglob("*"):
             os.utime(entry, (MTIME, MTIME), follow_symlinks=False)
 

@@ -33,8 +33,8 @@ PURE_BUILD = {
 
 _TIMEOUT = 900
 _UNREACHABLE = re.compile(
-    r"NewConnectionError|NameResolutionError|name resolution|Max retries exceeded|ConnectTimeout|ReadTimeout|"
-    r"Connection (?:refused|reset|aborted)|Network is unreachable|ProxyError|SSLError|CERTIFICATE_VERIFY_FAILED",
+    r"NewConnectionError|NameResolutionError|name resolution|Max retries exceeded|ConnectTimeout|ReadTimeout"
+    r"|Connection (?:refused|reset|aborted)|Network is unreachable|ProxyError|SSLError|CERTIFICATE_VERIFY",
     re.IGNORECASE,
 )
 _MISSING = re.compile(
@@ -144,7 +144,7 @@ def _error(output: str, names: str, kind: str, into: Path) -> Exception:
     if mismatch := _HASHES.search(output):
         expected, got = mismatch.groups()
         return HashMismatchError(
-            f"the package index gave another file than the pinned one: sha256 {got[:12]}… instead of {expected[:12]}…",
+            f"the package index gave another file: sha256 {got[:12]}… instead of the pinned {expected[:12]}…",
             where=names,
             hint="Check the pin, and whether a proxy or mirror changes files",
         )

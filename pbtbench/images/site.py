@@ -52,7 +52,7 @@ def packages(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def refuse_shadowed(problem: Problem, files: Mapping[str, bytes]) -> None:
-    """Raise ProblemError when a compiled module hides one that the problem patches: its bugs would never run."""
+    """Raise ProblemError when a compiled module hides one that is patched: the bug would never run."""
     compiled = {path.split(".")[0] for path in files if is_extension(path)}
     if not compiled:
         return

@@ -81,7 +81,7 @@ class Store:
     def file(self, key: str, make: Callable[[Path], None], *, need: int | None = None) -> Path:
         """The file ``key``, written by ``make(temporary path)`` when it is missing.
 
-        ``need`` is the space in bytes that making it takes. Raises DiskFullError, and whatever ``make`` raises.
+        ``need`` is the space in bytes that making it takes. Raises DiskFullError and what ``make`` raises.
         """
         return self._entry(key, make, need)
 

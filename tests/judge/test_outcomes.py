@@ -175,7 +175,7 @@ def test_a_failing_property_brings_its_falsifying_example(judge: Judge) -> None:
         ("def test_x(:\n", "import_error", "SyntaxError"),
         ("import not_there\ndef test_x(): pass\n", "import_error", "not_there"),
         ("x = 1\n", "no_tests", "no test function"),
-        (b"# \xff\xfe\ndef test_x(): pass\n", "import_error", "utf-8"),
+        (b"x = '\xff\xfe'\ndef test_x(): pass\n", "import_error", "utf-8"),
         ("import os\nos._exit(0)\ndef test_x(): pass\n", "import_error", "process ended"),
         ("raise SystemExit(0)\ndef test_x(): pass\n", "import_error", ""),
         ("  \n", "empty", ""),

@@ -124,13 +124,12 @@ def seed_everything(seed: int) -> None:
 
 def run_item(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
     """Run one collected item with its fixtures, from set-up to full tear-down; its row."""
-    from _pytest.runner import runtestprotocol
-
     recorder.clear()
     started = time.perf_counter()
     cpu_before = _cpu_seconds()
     try:
-        runtestprotocol(item, log=False, nextitem=None)
+        # The hook, not pytest's runner alone: warning filters and assertion messages wrap around it.
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
         row = recorder.row()
     except BaseException as error:  # noqa: BLE001 -- pytest.exit and KeyboardInterrupt end up here
         row = {"status": "exited", "exception": type(error).__name__, "message": _clip(str(error))}
