@@ -76,7 +76,7 @@ def _session(
 ) -> RunResult:
     with folder.locked(), Journal(folder.paths.journal) as journal, Interrupts() as interrupts:
         journal.write("session", todo=len(todo), sandbox=plan.sandbox)
-        tools.backend.sweep(folder.label)
+        tools.backend.sweep()
         observer.planned(len(plan.trials), len(plan.trials) - len(todo))
         wanted = {key.problem for key in todo}
         prepared = _prepare(

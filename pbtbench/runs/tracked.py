@@ -33,9 +33,9 @@ class TrackedBackend:
         sandbox.close()
         raise SandboxDiedError("pbtbench is stopping")
 
-    def sweep(self, label: str | None = None) -> list[str]:
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
         """As the backend does."""
-        return self._backend.sweep(label)
+        return self._backend.sweep(label, dry_run=dry_run)
 
     def close_all(self) -> None:
         """Close every sandbox that is still open, and any that is being started."""
