@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CACHE_VARIABLE = "PBTBENCH_CACHE"
-_TEMPORARY = ".tmp-"
+TEMPORARY = ".tmp-"
+"""How the names of unfinished entries begin."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -123,7 +125,7 @@ class Store:
         """A temporary folder on the cache's disk, removed afterwards."""
         parent = self.root / "scratch"
         with self._writable(parent, need):
-            folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+            folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
             try:
                 yield folder
             finally:
@@ -164,7 +166,7 @@ class Store:
 
 
 def _temporary(path: Path) -> Path:
-    return Path(tempfile.mktemp(prefix=_TEMPORARY, suffix=path.name[-40:], dir=path.parent))  # noqa: S306 - renamed under a lock
+    return Path(tempfile.mktemp(prefix=TEMPORARY, suffix=path.name[-40:], dir=path.parent))  # noqa: S306 - renamed under a lock
 
 
 def _write(path: Path, content: bytes) -> None:
