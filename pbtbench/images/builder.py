@@ -152,6 +152,7 @@ class Builder(ABC):
         reference = problem.reference.read_bytes() if problem.reference else b""
         key = digest(
             leaks.VERSION,
+            self.build_base(),
             self.interpreter.identity,
             ingredients.identity,
             {name: tree.hash for name, tree in trees.items()},
