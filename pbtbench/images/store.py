@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CACHE_VARIABLE = "PBTBENCH_CACHE"
-_TEMPORARY = ".tmp-"
+TEMPORARY = ".tmp-"
+"""How names of unfinished entries begin."""
+
+_IN_USE = "in-use"
+_held: dict[Path, int] = {}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -106,12 +110,35 @@ class Store:
                 temporary.unlink(missing_ok=True)
         return path
 
+    def hold(self) -> None:
+        """Until this process ends, keep others from cleaning the cache."""
+        if self.root not in _held:
+            handle = self._open_lock(_IN_USE)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            _held[self.root] = handle
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether nobody holds the cache; while the block runs, nobody can begin to."""
+        handle = self._open_lock(_IN_USE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(handle)
+
+    def _open_lock(self, name: str) -> int:
+        path = self.root / "locks" / f"{name.replace('/', '+')}.lock"
+        with self._writable(path.parent):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock ``name``; whoever else wants it waits."""
-        path = self.root / "locks" / f"{name.replace('/', '+')}.lock"
-        with self._writable(path.parent):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = self._open_lock(name)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -123,7 +150,7 @@ class Store:
         """A temporary folder on the cache's disk, removed afterwards."""
         parent = self.root / "scratch"
         with self._writable(parent, need):
-            folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+            folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
             try:
                 yield folder
             finally:
@@ -164,7 +191,7 @@ class Store:
 
 
 def _temporary(path: Path) -> Path:
-    return Path(tempfile.mktemp(prefix=_TEMPORARY, suffix=path.name[-40:], dir=path.parent))  # noqa: S306 - renamed under a lock
+    return Path(tempfile.mktemp(prefix=TEMPORARY, suffix=path.name[-40:], dir=path.parent))  # noqa: S306 - renamed under a lock
 
 
 def _write(path: Path, content: bytes) -> None:
