@@ -44,7 +44,11 @@ IN_ONE_CASE = {
         "    subprocess.Popen(['/bin/sh', '-c', 'trap \"\" TERM; sleep 1000'], start_new_session=True)\n"
         "    assert 0"
     ),
-    "leaves threads": "import threading, time\n    threading.Thread(target=time.sleep, args=(1000,)).start(); assert 0",
+    "leaves threads": (
+        "import threading, time\n"
+        "    threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+        "    assert 0"
+    ),
     "forks without end": "import os\n    while True: os.fork()",
     "breaks the working folder": "import os, shutil; shutil.rmtree(os.getcwd()); assert 0",
     "clears sys.path and modules": "import sys; sys.path.clear(); sys.modules.clear(); assert 0",
