@@ -146,9 +146,8 @@ def _parts(path: str, content: bytes) -> _Parts | None:
             tree = ast.parse(content, path)
             module = compile(tree, path, "exec", dont_inherit=True, optimize=0)
             # A class body stores the line it is at (Python 3.13), which is no difference here.
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef):
-                    (node.decorator_list[0] if node.decorator_list else node).lineno = 1
+            for node in _classes(tree):
+                (node.decorator_list[0] if node.decorator_list else node).lineno = 1
             comparable = compile(tree, path, "exec", dont_inherit=True, optimize=0)
         except (SyntaxError, ValueError, RecursionError):
             return None
@@ -165,6 +164,15 @@ def _parts(path: str, content: bytes) -> _Parts | None:
 
     add(module, comparable, None)
     return parts
+
+
+def _classes(node: ast.AST) -> Iterator[ast.ClassDef]:
+    """Every class statement; much faster than ``ast.walk``, which goes through expressions too."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, field, ()):
+            if isinstance(statement, ast.ClassDef):
+                yield statement
+            yield from _classes(statement)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

@@ -1,1 +1,1 @@
-
+"""What people see of a run: the live display and the tables."""

@@ -1,10 +1,8 @@
-"""What a run tells whoever watches it. The methods may be called from several threads at once."""
+"""What a run tells whoever watches it; trials go by their names. Called from several threads at once."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-from pbtbench.runs.trial import TrialKey
 
 
 class Observer(Protocol):
@@ -16,19 +14,19 @@ class Observer(Protocol):
     def planned(self, total: int, done: int) -> None:
         """How many trials there are, and how many were finished by an earlier session."""
 
-    def phase(self, key: TrialKey, text: str) -> None:
+    def phase(self, trial: str, text: str) -> None:
         """A trial runs and is in this phase."""
 
-    def finished(self, key: TrialKey, recall: float) -> None:
+    def finished(self, trial: str, recall: float) -> None:
         """A trial is judged."""
 
-    def retrying(self, key: TrialKey, error: str, seconds: float) -> None:
+    def retrying(self, trial: str, error: str, seconds: float) -> None:
         """Something around a trial failed; it is tried again in ``seconds``."""
 
-    def gave_up(self, key: TrialKey, error: str) -> None:
+    def gave_up(self, trial: str, error: str) -> None:
         """A trial could not be judged in this session."""
 
-    def idle(self, key: TrialKey) -> None:
+    def idle(self, trial: str) -> None:
         """A trial waits for its next phase."""
 
     def stopping(self, running: int) -> None:
@@ -44,19 +42,19 @@ class Silent:
     def planned(self, total: int, done: int) -> None:
         """Ignored."""
 
-    def phase(self, key: TrialKey, text: str) -> None:
+    def phase(self, trial: str, text: str) -> None:
         """Ignored."""
 
-    def finished(self, key: TrialKey, recall: float) -> None:
+    def finished(self, trial: str, recall: float) -> None:
         """Ignored."""
 
-    def retrying(self, key: TrialKey, error: str, seconds: float) -> None:
+    def retrying(self, trial: str, error: str, seconds: float) -> None:
         """Ignored."""
 
-    def gave_up(self, key: TrialKey, error: str) -> None:
+    def gave_up(self, trial: str, error: str) -> None:
         """Ignored."""
 
-    def idle(self, key: TrialKey) -> None:
+    def idle(self, trial: str) -> None:
         """Ignored."""
 
     def stopping(self, running: int) -> None:

@@ -76,7 +76,7 @@ def _session(
 ) -> RunResult:
     with folder.locked(), Journal(folder.paths.journal) as journal, Interrupts() as interrupts:
         journal.write("session", todo=len(todo), sandbox=plan.sandbox)
-        tools.backend.sweep(folder.label)
+        tools.backend.sweep()
         observer.planned(len(plan.trials), len(plan.trials) - len(todo))
         wanted = {key.problem for key in todo}
         prepared = _prepare(
@@ -163,7 +163,7 @@ class _Scheduler:
                 if self._interrupts.stop.is_set():
                     self._withdraw()
         except KeyboardInterrupt:
-            self._bench.tools.backend.sweep(self._bench.folder.label)
+            self._bench.tools.backend.close_all()
             raise
         finally:
             for pool in self._pools.values():
@@ -181,7 +181,7 @@ class _Scheduler:
         def note(state: tenacity.RetryCallState) -> None:
             error = str(state.outcome.exception() if state.outcome else "")
             self._journal.write("retry", trial=key.name, phase=phase, error=error)
-            self._bench.observer.retrying(key, error, state.upcoming_sleep)
+            self._bench.observer.retrying(key.name, error, state.upcoming_sleep)
 
         if self._interrupts.stop.is_set():  # it was queued when the stop came
             raise CancelledError
@@ -202,17 +202,17 @@ class _Scheduler:
         if isinstance(error, PbtbenchError) and error.retry:
             self._bench.failed(key, error)
             self._journal.write("gave_up", trial=key.name, phase=phase, error=str(error))
-            observer.gave_up(key, str(error))
+            observer.gave_up(key.name, str(error))
         elif error is not None:
             self._error = self._error or error
             self._interrupts.stop.set()
-            observer.idle(key)
+            observer.idle(key.name)
         elif phase == "answer":
-            observer.idle(key)
+            observer.idle(key.name)
             if not self._interrupts.stop.is_set():
                 self._submit(key, "judge")
         else:
-            observer.finished(key, future.result() or 0.0)
+            observer.finished(key.name, future.result() or 0.0)
 
     def _withdraw(self) -> None:
         """Take back what has not started; tell how much still runs."""

@@ -21,6 +21,7 @@ from pbtbench.runs.journal import now
 from pbtbench.runs.observer import Observer
 from pbtbench.runs.outcomes import write_judgement
 from pbtbench.runs.paths import TrialPaths
+from pbtbench.runs.tracked import TrackedBackend
 from pbtbench.runs.trial import (
     AgentRecord,
     AnswerRecord,
@@ -44,14 +45,37 @@ class Judge(Protocol):
         label: str,
         on_text: Callable[[str], None],
     ) -> Judgement:
-        """Raises InfraError when the machine failed."""
+        """Raises InfraError or MachineError; nothing that the answer does is an error."""
+
+
+def make_judge(backend: SandboxBackend, *, seeds: int, workers: int, full: bool) -> Judge:
+    """The judge with ``seeds`` seeds (0, 1, ...) and ``workers`` test processes at a time."""
+    from pbtbench.judge import Slots, judge_answer
+
+    slots = Slots(workers)
+
+    def judge(
+        prepared: PreparedProblem, answer: bytes | None, *, label: str, on_text: Callable[[str], None]
+    ) -> Judgement:
+        return judge_answer(
+            prepared,
+            answer,
+            backend=backend,
+            seeds=range(seeds),
+            slots=slots,
+            label=label,
+            full=full,
+            on_event=lambda event: on_text(event.text),
+        )
+
+    return judge
 
 
 @dataclass(frozen=True)
 class Tools:
     """What a run works with: the parts that reach outside of it."""
 
-    backend: SandboxBackend
+    backend: TrackedBackend
     builder: ImageBuilder
     judge: Judge
     agent: Callable[[str], Agent]
@@ -79,13 +103,13 @@ class Bench:
         task = self._task(key, prepared)
         write_atomic(paths.prompt, task.prompt.encode())
         paths.answer.unlink(missing_ok=True)
-        self.observer.phase(key, "sandbox")
+        self.observer.phase(key.name, "sandbox")
         begin = time.monotonic()
         sandbox = self.tools.backend.start(prepared.agent_spec(label=self.folder.label, limits=Limits()))
         try:
             result = self._run_agent(key, task, sandbox)
             seconds = time.monotonic() - begin
-            self.observer.phase(key, "copy out")
+            self.observer.phase(key.name, "copy out")
             answer = _store_answer(sandbox, paths)
         finally:
             sandbox.close()
@@ -115,7 +139,7 @@ class Bench:
             prepared,
             answer,
             label=self.folder.label,
-            on_text=lambda text: self.observer.phase(key, f"judge {text}"),
+            on_text=lambda text: self.observer.phase(key.name, f"judge {text}"),
         )
         write_judgement(paths.outcomes, judgement)
         recall = store_verdicts(paths, judgement, self.folder.levels(key.problem))
@@ -159,7 +183,7 @@ class Bench:
 
     def _run_agent(self, key: TrialKey, task: Task, sandbox: Sandbox) -> AgentResult:
         def show(event: AgentEvent) -> None:
-            self.observer.phase(key, event.text)
+            self.observer.phase(key.name, event.text)
 
         try:
             result = self.tools.agent(key.cell.agent).run(task, sandbox, show)

@@ -161,5 +161,8 @@ class SandboxBackend(Protocol):
     def start(self, spec: SandboxSpec) -> Sandbox:
         """Start a sandbox. Raises SandboxUnavailableError or InfraError."""
 
-    def sweep(self, label: str | None = None) -> list[str]:
-        """Remove what runs of dead pbtbench processes left (or everything with ``label``); names."""
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
+        """Remove what dead pbtbench processes left (of the run ``label``); names.
+
+        With ``dry_run`` only the names. What belongs to a living process is never touched.
+        """

@@ -86,7 +86,7 @@ class DockerBackend:
             raise InfraError(f"the container did not start: {_line(error)}", where=name) from error
         return sandbox
 
-    def sweep(self, label: str | None = None) -> list[str]:
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
         """Remove containers (with ``label``) whose owner is dead; never one whose owner lives."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
@@ -98,7 +98,8 @@ class DockerBackend:
             for container in client.containers(all=True, filters=filters):
                 if owner.is_dead(container["Labels"][OWNER_LABEL]):
                     with contextlib.suppress(DockerException):
-                        client.remove_container(container["Id"], force=True, v=True)
+                        if not dry_run:
+                            client.remove_container(container["Id"], force=True, v=True)
                         removed.append(container["Names"][0].lstrip("/"))
         return removed
 

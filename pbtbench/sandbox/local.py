@@ -83,9 +83,9 @@ class LocalBackend:
             raise
         return LocalSandbox(spec, bubblewrap, ours, environment(spec, image.environment), note)
 
-    def sweep(self, label: str | None = None) -> list[str]:
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
         """Kill sandboxes (with ``label``) whose owner is dead."""
-        return self._registry.sweep(label)
+        return self._registry.sweep(label, dry_run=dry_run)
 
 
 def _in_bare_root(path: str) -> bool:

@@ -32,7 +32,7 @@ class Registry:
         temporary.replace(path)
         return path
 
-    def sweep(self, label: str | None) -> list[str]:
+    def sweep(self, label: str | None, *, dry_run: bool = False) -> list[str]:
         """Kill the sandboxes (with ``label``) whose owner is dead, drop their notes; their names."""
         killed = []
         for path in sorted(self._folder.glob("*.json")):
@@ -45,10 +45,11 @@ class Registry:
                 continue
             if not owner.is_dead(process):
                 try:
-                    os.kill(int(process.split(":")[1]), signal.SIGKILL)
+                    os.kill(int(process.split(":")[1]), 0 if dry_run else signal.SIGKILL)
                 except ProcessLookupError:
                     pass
                 else:
                     killed.append(f"sandbox {path.stem} of {its_label}")
-            path.unlink(missing_ok=True)
+            if not dry_run:
+                path.unlink(missing_ok=True)
         return killed

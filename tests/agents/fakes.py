@@ -51,7 +51,7 @@ class FakeBackend:
 
     def __init__(self) -> None:
         self.started: list[FakeSandbox] = []
-        self.swept: list[str | None] = []
+        self.swept = 0
 
     def check(self) -> list[Check]:
         return [Check("namespaces", ok=True, detail="available")]
@@ -60,8 +60,8 @@ class FakeBackend:
         self.started.append(FakeSandbox())
         return self.started[-1]
 
-    def sweep(self, label: str | None = None) -> list[str]:
-        self.swept.append(label)
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
+        self.swept += 1
         return []
 
 

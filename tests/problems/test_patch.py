@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -173,6 +174,7 @@ def test_two_patches_either_commute_or_are_refused(data, old, context):
     assert over_second.reverse(both) == second.apply(clean)
 
 
+@pytest.mark.skipif(not shutil.which("patch"), reason="needs GNU patch")
 @settings(max_examples=25, deadline=None)
 @given(st.data(), contents(), st.integers(1, 3))
 def test_gnu_patch_agrees(tmp_path_factory, data, old, context):
@@ -188,6 +190,7 @@ def test_gnu_patch_agrees(tmp_path_factory, data, old, context):
     assert parse_patch(text, "p").apply({"pkg/x.py": old})["pkg/x.py"] == (folder / "pkg/x.py").read_bytes()
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 @settings(max_examples=15, deadline=None)
 @given(st.data(), contents(), contents())
 def test_diffs_made_by_git_are_read(tmp_path_factory, data, first, second):

@@ -172,7 +172,30 @@ def test_a_file_that_only_one_side_has_acts_at_import():
 
 def test_lines_moved_before_a_class_touch_nothing():
     """Since Python 3.13 a class body stores its own line number."""
-    clean = "class A:\n    class B:\n        x = 1\n\n@print\nclass C:\n    x = 5\n"
+    clean = """\
+class A:
+    class B:
+        x = 1
+@print
+class C:
+    x = 5
+def f():
+    for _ in ():
+        try:
+            pass
+        except ImportError:
+            class D: pass
+        else:
+            class E: pass
+        finally:
+            class F: pass
+    else:
+        class G: pass
+    match f:
+        case _:
+            class H: pass
+    return [lambda: 1 if f else 2]
+"""
     assert touched(clean, "# more\n" * 300 + clean) == Touched(frozenset(), at_import=False)
 
 

@@ -12,7 +12,7 @@ from pbtbench.runs.config import RunConfig
 from pbtbench.runs.observer import Silent
 from pbtbench.runs.pipeline import RunResult, execute
 from pbtbench.runs.plan import Plan, plan_cells
-from pbtbench.runs.trial import TrialKey
+from pbtbench.runs.tracked import TrackedBackend
 from pbtbench.runs.work import Tools
 from tests.agents.fakes import FakeBackend, FakeBuilder, make_problem
 from tests.score.builders import BUGS, SEEDS, every_seed
@@ -60,19 +60,19 @@ class Recorder(Silent):
     """Keeps what a run tells."""
 
     def __init__(self) -> None:
-        self.done: list[TrialKey] = []
-        self.given_up: list[tuple[TrialKey, str]] = []
+        self.done: list[str] = []
+        self.given_up: list[tuple[str, str]] = []
         self.retries = 0
         self.running_at_stop: list[int] = []
         self.lock = threading.Lock()
 
-    def finished(self, key, recall) -> None:
-        self.done.append(key)
+    def finished(self, trial, recall) -> None:
+        self.done.append(trial)
 
-    def gave_up(self, key, error) -> None:
-        self.given_up.append((key, error))
+    def gave_up(self, trial, error) -> None:
+        self.given_up.append((trial, error))
 
-    def retrying(self, key, error, seconds) -> None:
+    def retrying(self, trial, error, seconds) -> None:
         with self.lock:
             self.retries += 1
 
@@ -100,7 +100,9 @@ class Parts:
         return Plan(config, self.problems, plan_cells(config), self.sandbox)
 
     def tools(self) -> Tools:
-        return Tools(self.backend, self.builder, self.judge, self.agents.__getitem__, backoff=0)
+        return Tools(
+            TrackedBackend(self.backend), self.builder, self.judge, self.agents.__getitem__, backoff=0
+        )
 
     def run(self, **settings) -> RunResult:
         return execute(self.plan(**settings), self.root, self.tools(), self.observer)

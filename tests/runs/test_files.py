@@ -72,8 +72,9 @@ class TestJournal:
         # A thread that was left behind must not write into whatever file has the descriptor now.
         with Journal(tmp_path / "j.jsonl") as journal:
             pass
-        with (tmp_path / "other").open("wb") as other, pytest.raises(ValueError, match="closed"):
-            journal.write("late")
+        with (tmp_path / "other").open("wb") as other:
+            with pytest.raises(ValueError, match="closed"):
+                journal.write("late")
             assert other.tell() == 0
 
     def test_no_file_has_no_events(self, tmp_path):

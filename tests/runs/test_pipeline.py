@@ -48,7 +48,7 @@ def test_every_trial_is_answered_judged_and_stored(parts):
     result = parts.run(agent=("reference", "nop"), mode=("pbt", "baseline"), repeats=2)
     keys = result.folder.planned
     assert len(keys) == 2 * 2 * 2 * 2
-    assert sorted(parts.observer.done) == sorted(keys)
+    assert sorted(parts.observer.done) == sorted(key.name for key in keys)
     for key in keys:
         paths = result.folder.trial(key)
         document = read_trial(paths)
@@ -133,7 +133,7 @@ class TestInfrastructure:
         metrics = result.summary.cells[0].metrics
         assert (metrics.problems, metrics.problems_judged) == (2, 1)
         assert metrics.recall.estimate == 0.5
-        assert [given_up for given_up, _ in parts.observer.given_up] == [key]
+        assert [given_up for given_up, _ in parts.observer.given_up] == [key.name]
         again = parts.run(workers=1)
         assert again.summary.unjudged == ()
         assert again.summary.cells[0].metrics.problems_judged == 2
@@ -197,9 +197,9 @@ def test_two_processes_never_work_in_one_folder(parts):
         parts.run()
 
 
-def test_leftovers_of_the_run_are_swept_by_its_label_alone(parts):
-    folder = parts.run().folder
-    assert parts.backend.swept == [folder.label]
+def test_leftovers_of_dead_runs_are_swept_at_start(parts):
+    parts.run()
+    assert parts.backend.swept == 1
 
 
 class TestInterrupt:
@@ -232,7 +232,8 @@ class TestInterrupt:
         parts.agents["reference"] = FakeAgent("reference", act)
         with pytest.raises(KeyboardInterrupt):
             parts.run(workers=1)
-        assert len(parts.backend.swept) == 2
+        assert all(sandbox.closed for sandbox in parts.backend.started)
+        assert parts.backend.started
         release.set()
 
     def test_afterwards_signals_mean_what_they_did(self, parts):

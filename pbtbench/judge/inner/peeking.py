@@ -74,7 +74,7 @@ class PeekDetector:
         frame = sys._getframe(2)
         while frame is not None:
             filename = frame.f_code.co_filename
-            if filename.startswith("<frozen importlib"):
+            if filename.startswith("<frozen importlib") and frame.f_code.co_name == "exec_module":
                 return False  # an import is how the library is meant to be read
             outside_stdlib = filename.startswith(self._site_packages) or not (
                 filename.startswith((self._stdlib, "<frozen ")) or filename == __file__
