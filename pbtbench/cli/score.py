@@ -26,10 +26,9 @@ from pbtbench.cli.common import (
     make_app,
     option,
     print_json,
+    report_unjudged,
     warn,
 )
-from pbtbench.cli.run import report_unjudged
-from pbtbench.cli.work import display, make_tools
 from pbtbench.errors import SelectionError, UsageError
 from pbtbench.problems.load import load_problems
 from pbtbench.report.table import answer_table, cells_table, make_console
@@ -111,6 +110,8 @@ def _run_folder(
 ) -> int:
     folder = open_run(root)
     if again:
+        from pbtbench.cli.work import display, make_tools
+
         config = folder.config.model_copy(update={"workers": given.workers, "sandbox": folder.sandbox})
         with display(quiet=quiet, verbose=verbose) as observer:
             tools = make_tools(config, observer)
@@ -192,6 +193,8 @@ def _one_file(path: Path, config: RunConfig, rule: Rule, *, as_json: bool, quiet
 def _judge(
     answers: Sequence[LooseAnswer], config: RunConfig, *, quiet: bool, verbose: bool
 ) -> list[JudgedAnswer]:
+    from pbtbench.cli.work import display, make_tools
+
     wanted = {answer.problem for answer in answers}
     problems = [p for p in load_problems(config.problems_dir, config.problem) if p.id in wanted]
     with display(quiet=quiet, verbose=verbose) as observer:
