@@ -1,4 +1,4 @@
-"""Tests that this machine cannot run are skipped and counted in one line; where CI requires them, they fail."""
+"""Tests that this machine cannot run are skipped and counted in one line; where required, they fail."""
 
 from __future__ import annotations
 

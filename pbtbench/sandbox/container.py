@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 PYTHON = ("/opt/venv/bin/python", "-I", "-S", "-E", "-c")
 _CHUNK = 65536
+_START_SECONDS = 60.0
+_HANG_UP_SECONDS = 1.0
+"""How long a command may take to die of a hang-up before it is killed by another one."""
 _KILLED = 137
 _STDOUT = 1
 
@@ -81,8 +84,13 @@ class DockerSandbox:
     ) -> Channel:
         """Start a command and talk to it over its stdin and stdout. Raises SandboxDiedError."""
         stream = self._execute()
-        stream.send(wire.encode(self._command("open", argv, cwd, env)))
-        return DockerChannel(stream)
+        try:
+            stream.send(wire.encode(self._command("open", argv, cwd, env)))
+            pid = stream.message(_START_SECONDS)["pid"]
+        except BaseException:
+            stream.close()
+            raise
+        return DockerChannel(stream, lambda: self._end(pid))
 
     def put(self, path: str, data: bytes) -> None:
         """Write a regular file. Raises InfraError when it cannot be written (disk full, a folder there)."""
@@ -160,6 +168,17 @@ class DockerSandbox:
             "rlimits": process_limits(self._spec.limits),
         }
 
+    def _end(self, pid: int) -> None:
+        """Have the supervisor ``pid`` of an open command kill it."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        with contextlib.suppress(DockerException, RequestException, OSError):
+            stream = self._execute()
+            stream.send(wire.encode({"op": "end", "pid": pid}))
+            stream.hang_up(GRACE_SECONDS)
+            stream.close()
+
     def _execute(self) -> ExecStream:
         command = [*PYTHON, modules.command("pbtbench.sandbox.inner.remote")]
         created = self._client.exec_create(self._container, command, stdin=True, workdir="/")
@@ -173,6 +192,7 @@ class DockerSandbox:
         stdin = list(stdin)
         request = {**request, "stdin": sum(map(len, stdin)), "timeout": timeout, "output": output}
         with contextlib.closing(self._execute()) as stream:
+            stream.limit(timeout + GRACE_SECONDS)
             stream.send(wire.encode(request))
             for part in stdin:
                 stream.send(part)
@@ -220,6 +240,10 @@ class ExecStream:
         """The descriptor of the connection; -1 when it is closed."""
         return self._socket.fileno()
 
+    def limit(self, seconds: float) -> None:
+        """Let no single call wait longer than this; without it they wait for ever."""
+        self._socket.settimeout(seconds)
+
     def send(self, data: bytes) -> None:
         """Write all of ``data``. Raises OSError."""
         self._socket.sendall(data)
@@ -251,12 +275,33 @@ class ExecStream:
             raise EOFError
         return reply, rest[:out], rest[out:]
 
-    def close(self) -> None:
-        """Hang up: our code inside kills the command, and all is closed when that is done. Never raises."""
-        with contextlib.suppress(OSError, ValueError):
+    def message(self, timeout: float) -> dict[str, Any]:
+        """A message at the start of stdout. Raises TimeoutError, and EOFError when there is none."""
+        deadline = time.monotonic() + timeout
+        received = b""
+        while data := self.receive(deadline):
+            received += data
+            with contextlib.suppress(EOFError):
+                return wire.decode(received)[0]
+        raise EOFError
+
+    def hang_up(self, timeout: float) -> bool:
+        """Say that nothing more will be sent, and whether the other end then came to its end in time."""
+        try:
             self._socket.shutdown(socket.SHUT_WR)
-            while self.receive(time.monotonic() + GRACE_SECONDS):
+            deadline = time.monotonic() + timeout
+            while self.receive(deadline):
                 pass
+        except TimeoutError:
+            return False
+        except (OSError, ValueError):
+            pass
+        return True
+
+    def close(self) -> None:
+        """Close the connection, which is a hang-up too. Never raises."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError, ValueError):
             self._attached._response.close()  # noqa: SLF001 - where the client keeps it
             self._socket.close()
@@ -279,13 +324,17 @@ class ExecStream:
 class DockerChannel:
     """A running command of a container."""
 
-    def __init__(self, stream: ExecStream) -> None:
+    def __init__(self, stream: ExecStream, end: Callable[[], None]) -> None:
         self._stream = stream
+        self._end = end
+        self._ended = False
         self._lock = threading.Lock()
 
     def send(self, data: bytes) -> None:
         """Write all of ``data``. Raises SandboxDiedError."""
         try:
+            if self._ended:
+                raise BrokenPipeError
             self._stream.send(data)
         except OSError as error:
             raise SandboxDiedError("the command at the other end has ended") from error
@@ -293,17 +342,22 @@ class DockerChannel:
     def receive(self, timeout: float | None) -> bytes:
         """Some bytes, ``b""`` at end of stream. Raises TimeoutError."""
         try:
-            return self._stream.receive(None if timeout is None else time.monotonic() + timeout)
+            data = self._stream.receive(None if timeout is None else time.monotonic() + timeout)
         except TimeoutError:
             raise
         except (OSError, ValueError):  # closed
-            return b""
+            data = b""
+        self._ended = not data
+        return data
 
     def fileno(self) -> int:
         """Descriptor of the connection."""
         return self._stream.fileno()
 
     def close(self) -> None:
-        """Hang up: the command and all it started are killed. Returns when that is done."""
+        """Kill the command and all it started, and wait until that is done."""
         with self._lock:
+            if not self._ended and not self._stream.hang_up(_HANG_UP_SECONDS):
+                self._end()
+            self._ended = True
             self._stream.close()

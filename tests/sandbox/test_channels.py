@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import threading
@@ -69,9 +70,7 @@ def test_the_end_of_the_command_ends_the_stream(sandbox: Sandbox) -> None:
         assert read_all(channel) == b"out\n"
         assert channel.receive(60) == b""
         with pytest.raises(SandboxDiedError):
-            for _ in range(200):
-                channel.send(b"x" * 65536)
-                time.sleep(0.01)
+            channel.send(b"x")
     finally:
         channel.close()
     assert living(sandbox, "4243") == 0
@@ -99,10 +98,8 @@ def test_closing_does_not_wait_for_a_command_that_does_not_read(sandbox: Sandbox
 
 
 def _send_quietly(channel: Channel, data: bytes) -> None:
-    try:
+    with contextlib.suppress(SandboxDiedError):
         channel.send(data)
-    except SandboxDiedError:
-        pass
 
 
 def test_commands_run_beside_an_open_channel(sandbox: Sandbox) -> None:

@@ -50,7 +50,7 @@ def test_put_replaces_a_link_and_does_not_write_through_it(sandbox: Sandbox) -> 
         ("ln -s odd odd", "link"),
         ("mkdir odd", "not a regular file"),
         ("mkfifo odd", "not a regular file"),
-        ("python -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"odd\")'", ""),
+        ("python -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"odd\")'", "no such device"),
         ("head -c 1001 /dev/zero > odd", "1001 bytes, at most 1000"),
         ("truncate -s 10G odd || head -c 2000 /dev/zero > odd", "at most 1000"),
         ("echo x > odd; chmod 000 odd", "permission denied"),

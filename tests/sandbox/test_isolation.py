@@ -86,11 +86,9 @@ def test_no_namespace_can_be_made(sandbox: Sandbox, flag: str) -> None:
     assert error_of(sandbox, f"os.unshare(os.CLONE_{flag})") in {"EPERM", "ENOSPC"}
 
 
-@pytest.mark.parametrize("path", ["environ", "mem", "fd/0", "cwd/.", "root/.", "map_files/."])
+@pytest.mark.parametrize("path", ["environ", "mem", "fd/0", "cwd/.", "root/."])
 def test_process_1_cannot_be_looked_into(sandbox: Sandbox, path: str) -> None:
-    assert error_of(sandbox, f"os.stat('/proc/1/{path}'), os.listdir('/proc/1/fd')") == "EACCES"
-    if path in ("environ", "mem"):
-        assert error_of(sandbox, f"open('/proc/1/{path}', 'rb')") in {"EACCES", "EPERM"}
+    assert error_of(sandbox, f"os.close(os.open('/proc/1/{path}', os.O_RDONLY))") in {"EACCES", "EPERM"}
 
 
 def test_process_1_cannot_be_killed_stopped_or_traced(sandbox: Sandbox) -> None:
@@ -169,12 +167,10 @@ def test_the_workspace_archive_belongs_to_the_user(start: Start) -> None:
 
 def test_two_sandboxes_do_not_see_each_other(start: Start) -> None:
     one, other = start(), start()
-    shell(
-        one, "echo here > /tmp/mark; cp /tmp/mark /dev/shm/mark; cp /tmp/mark /workspace/mark; sleep 3217 &"
-    )
-    seen = shell(
-        other, "cat /tmp/mark /dev/shm/mark /workspace/mark; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
-    )
-    assert b"here" not in seen.stdout
-    assert b"sleep 3217" in shell(one, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
-    assert b"sleep 3217" not in seen.stdout
+    shell(one, "for d in /tmp /dev/shm /workspace; do echo here > $d/mark; done; sleep 3217 &")
+    look = "cat /tmp/mark /dev/shm/mark /workspace/mark; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+    seen, seen_by_other = shell(one, look).stdout, shell(other, look).stdout
+    assert seen.startswith(b"here\nhere\nhere\n")
+    assert b"sleep 3217" in seen
+    assert b"here" not in seen_by_other
+    assert b"sleep 3217" not in seen_by_other

@@ -150,7 +150,7 @@ class Init:
             stdio=(stdio[0], stdio[1], stdio[2]),
             timeout=request["timeout"],
             keep_orphans=request["keep_orphans"],
-            hangup=connection.fileno(),
+            hangups=[connection.fileno()],
         )
         limit = self._ledger.since(before)
         _send(connection, {"exit_code": exit_code, "cpu_seconds": cpu_seconds, "limit": limit})

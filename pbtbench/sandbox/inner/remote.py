@@ -3,7 +3,8 @@
 The request is a message (see ``wire``), followed by ``stdin`` bytes for the command. A command run to its
 end has its output collected here, so that a flood of it never leaves the sandbox; the answer on
 stdout is a message with the result, followed by the bytes kept of stdout and stderr. A command that
-is talked to ("open") gets our own stdin and stdout instead, and there is no answer.
+is talked to ("open") gets our own stdin and stdout instead; the only answer is our process id. Hanging up
+ends it, and so does "end" with that id: Docker does not see a hang-up while input is waiting.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
-from pbtbench.sandbox.inner import files, kernel, supervise, unpack, wire
+from pbtbench.sandbox.inner import files, kernel, processes, supervise, unpack, wire
 from pbtbench.sandbox.output import CappedOutput
 
 TYPE_CHECKING = False
@@ -38,14 +40,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     kernel.forbid_tracing()
     request = wire.read_message(0)
-    action = _action(request)
-    if request["op"] == "open":
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        stdio = (os.dup(0), os.dup(1), nowhere)
-        os.close(1)
-        supervise.supervise(action, stdio=stdio, timeout=None, keep_orphans=False, hangup=0)
+    if request["op"] == "end":
+        _end(request["pid"])
+    elif request["op"] == "open":
+        _talk(_action(request))
     else:
-        _run(request, action)
+        _run(request, _action(request))
 
 
 def _action(request: dict[str, Any]) -> Callable[[], int]:
@@ -55,6 +55,21 @@ def _action(request: dict[str, Any]) -> Callable[[], int]:
     if request["op"] == "unpack":
         return lambda: unpack.main(argv)
     return supervise.executor(argv, cwd=request["cwd"], env=request["env"], rlimits=request["rlimits"])
+
+
+def _talk(action: Callable[[], int]) -> None:
+    ended, ending = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.close(ending))
+    files.write_all(1, wire.encode({"pid": os.getpid()}))
+    stdio = (os.dup(0), os.dup(1), os.open(os.devnull, os.O_WRONLY))
+    os.close(1)
+    supervise.supervise(action, stdio=stdio, timeout=None, keep_orphans=False, hangups=[0, ended])
+
+
+def _end(pid: int) -> None:
+    processes.kill(pid, signal.SIGTERM)
+    while any(process.pid == pid and process.alive for process in processes.table()):
+        time.sleep(0.01)
 
 
 def _run(request: dict[str, Any], action: Callable[[], int]) -> None:
@@ -67,7 +82,7 @@ def _run(request: dict[str, Any], action: Callable[[], int]) -> None:
         stdio=(stdin, to_stdout, to_stderr),
         timeout=request["timeout"],
         keep_orphans=True,
-        hangup=0,
+        hangups=[0],
         outputs={fd: output.feed for fd, output in kept.items()},
     )
     limit = next((name for name, count in _counts().items() if count > before[name]), "")

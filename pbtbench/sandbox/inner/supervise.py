@@ -61,13 +61,13 @@ def supervise(
     stdio: tuple[int, int, int],
     timeout: float | None,
     keep_orphans: bool,
-    hangup: int,
+    hangups: Sequence[int],
     outputs: Mapping[int, Callable[[bytes], None]] | None = None,
 ) -> tuple[int | None, float]:
     """Fork, do ``action`` in the child with ``stdio`` as its descriptors 0 to 2, and wait for its end.
 
     Returns its exit code (128 + number for a signal, None for the time limit) and its CPU seconds.
-    At ``timeout`` seconds, or when the other end of the descriptor ``hangup`` is closed, everything below
+    At ``timeout`` seconds, or when the other end of a descriptor in ``hangups`` is closed, everything below
     this process is killed; at a normal end that is so unless ``keep_orphans``. The descriptors in
     ``stdio`` are closed here. Meanwhile what comes from the pipes in ``outputs`` is handed to its function.
     """
@@ -83,7 +83,8 @@ def supervise(
     deadline = None if timeout is None else time.monotonic() + timeout
     poll = select.poll()
     poll.register(awake, select.POLLIN)
-    poll.register(hangup, select.POLLRDHUP)
+    for fd in hangups:
+        poll.register(fd, select.POLLRDHUP)
     sinks = dict(outputs or {})
     for fd in sinks:
         poll.register(fd, select.POLLIN)
@@ -100,7 +101,7 @@ def supervise(
         if awake in ready:
             os.read(awake, CHUNK)
         ended = processes.reap()
-        over = (deadline is not None and time.monotonic() >= deadline) or hangup in ready
+        over = (deadline is not None and time.monotonic() >= deadline) or not ready.isdisjoint(hangups)
         if child not in ended and not over:
             continue
         if over or not keep_orphans:
