@@ -60,6 +60,7 @@ class Builder(ABC):
     """An ``ImageBuilder``; subclasses say what the base is, how to run its Python, how to make an image."""
 
     def __init__(self, store: Store, on_step: OnStep) -> None:
+        store.hold()
         self._store = store
         self._on_step = on_step
 
@@ -152,6 +153,7 @@ class Builder(ABC):
         reference = problem.reference.read_bytes() if problem.reference else b""
         key = digest(
             leaks.VERSION,
+            self.build_base(),
             self.interpreter.identity,
             ingredients.identity,
             {name: tree.hash for name, tree in trees.items()},

@@ -1,20 +1,22 @@
 """Getting the pinned files of a library into the cache: its wheel, its sdist, what it requires.
 
-Files lie in ``files/<sha256>/<name>``. Which file a requirement line meant on which Python is kept
-beside them, so that a second call asks nobody. A library without hashes (public format) is resolved
-once; the answer is this machine's lock.
+Files lie in ``files/<sha256>/<name>``: what is there is never asked for again. A library without
+hashes (public format) is resolved once; the answer is this machine's lock.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from pbtbench.errors import BuildError, DownloadError, HashMismatchError
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from pbtbench.errors import BuildError, DownloadError
 from pbtbench.images import pip
 from pbtbench.images.wheel import compiled_modules, is_pure
 from pbtbench.problems.model import Library, PinnedFile
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 OnStep = Callable[[str], None]
 
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _ROOM = 200_000_000
 """Bytes that a download may need for a moment: the files, unpacked builds, pip's own temporaries."""
 
@@ -53,6 +56,8 @@ class Downloads:
         """Wheel and dependencies. Raises DownloadError, HashMismatchError, BuildError, DiskFullError."""
         if library.requires is None:
             return self._resolved(library)
+        if library.wheel is not None:
+            self.wheels([_pin(library, library.wheel), *library.requires])  # both in one go
         return Sources(self._library_wheel(library), self.wheels(library.requires))
 
     def sdist(self, library: Library) -> Path:
@@ -61,49 +66,44 @@ class Downloads:
             raise BuildError(
                 "the library pins no sdist to take documentation and tests from", where=library.key
             )
-        return self._pinned(library, library.sdist)
+        path = self._store.path(f"files/{library.sdist.sha256}/{library.sdist.file}")
+        if not path.exists():
+            self._on_step(f"download {library.sdist.file}")
+            with self._store.scratch(need=_ROOM) as folder:
+                pip.download_sdist(library.name, _pin(library, library.sdist), folder)
+                kept = [self._keep(file) for file in folder.iterdir() if file.is_file()]
+            if kept != [PinnedFile(file=library.sdist.file, sha256=library.sdist.sha256)]:
+                raise DownloadError(f"the index calls it {kept[0].file}", where=library.sdist.file)
+        return path
 
     def wheels(self, requirements: Sequence[str]) -> tuple[Path, ...]:
         """The wheels of requirement lines with hashes, in their order."""
-        missing = [line for line in requirements if not self._answer(line).exists()]
+        missing = [line for line in requirements if self._cached(line) is None]
         if missing:
             self._on_step(f"download {', '.join(_name(line) for line in missing)}")
-            with self._store.lock("downloads"), self._store.scratch(need=_ROOM) as folder:
+            with self._store.scratch(need=_ROOM) as folder:
                 pip.download_wheels(missing, folder, self._target)
-                found = {
-                    _canonical(path.name.split("-")[0]): self._keep(path) for path in folder.glob("*.whl")
-                }
-            for line in missing:
-                file = found.get(_canonical(_name(line).split("==")[0]))
-                if file is None:
-                    raise DownloadError("pip downloaded something else", where=_name(line))
-                self._store.write(self._answer_key(line), _to_json(file))
-        return tuple(self._kept(_from_json(self._answer(line))) for line in requirements)
+                for path in folder.glob("*.whl"):
+                    self._keep(path)
+        return tuple(self._cached(line) or self._lost(line) for line in requirements)
+
+    def _cached(self, line: str) -> Path | None:
+        """The file of a requirement line that is here and that the target can load."""
+        for sha256 in _HASH.findall(line):
+            for path in self._store.path(f"files/{sha256}").glob("*.whl"):
+                if not self._target.tags.isdisjoint(parse_wheel_filename(path.name)[3]):
+                    return path
+        return None
+
+    def _lost(self, line: str) -> NoReturn:
+        raise DownloadError("pip downloaded something else", where=_name(line))
 
     def _library_wheel(self, library: Library) -> Path:
         if library.wheel is not None:
-            wheel = self._pinned(library, library.wheel)
+            (wheel,) = self.wheels([_pin(library, library.wheel)])
             if is_pure(wheel) or library.sdist is None:
                 return wheel
         return self._built(self.sdist(library))
-
-    def _pinned(self, library: Library, file: PinnedFile) -> Path:
-        path = self._store.path(f"files/{file.sha256}/{file.file}")
-        if path.exists():
-            return path
-        self._on_step(f"download {file.file}")
-        requirement = f"{library.name}=={library.version} --hash=sha256:{file.sha256}"
-        with self._store.lock(f"downloads-{file.sha256}"), self._store.scratch(need=_ROOM) as folder:
-            if file.file.endswith(".whl"):
-                pip.download_wheels([requirement], folder, self._target)
-            else:
-                pip.download_sdist(library.name, requirement, folder)
-            kept = [self._keep(got) for got in folder.iterdir()]
-        if [pinned.sha256 for pinned in kept] != [file.sha256]:
-            raise HashMismatchError("pip downloaded another file than the pinned one", where=file.file)
-        if kept[0].file != file.file:
-            raise DownloadError(f"the file with this hash is called {kept[0].file}", where=file.file)
-        return path
 
     def _built(self, sdist: Path) -> Path:
         """The wheel built from an sdist, without compiled twins."""
@@ -131,13 +131,18 @@ class Downloads:
                 pip.download_wheels([requirement], folder, self._target, dependencies=True)
                 wheel = _wheel_of(folder, library.name)
             except DownloadError as error:
-                if error.hint is not None:
+                if error.hint is not None:  # the index could not be reached
                     raise
-                wheel = self._from_sdist(library, folder)
+                try:
+                    wheel = self._from_sdist(library, folder)
+                except DownloadError:
+                    raise error from None
                 pip.download_wheels([str(wheel)], folder, self._target, dependencies=True)
             if compiled_modules(wheel):
                 wheel = self._pure_or_same(library, wheel, folder)
-            others = [path for path in folder.glob("*.whl") if project_of(path) != _canonical(library.name)]
+            others = [
+                path for path in folder.glob("*.whl") if project_of(path) != canonicalize_name(library.name)
+            ]
             return [self._keep(path) for path in (wheel, *sorted(others))]
 
     def _from_sdist(self, library: Library, folder: Path) -> Path:
@@ -154,13 +159,6 @@ class Downloads:
         except (BuildError, DownloadError):
             return wheel
         return wheel if compiled_modules(pure) else pure
-
-    def _answer_key(self, line: str) -> str:
-        question = f"{line}\n{self._target.cache_tag}\n{self._target.platforms}"
-        return f"requirements/{hashlib.sha256(question.encode()).hexdigest()}.json"
-
-    def _answer(self, line: str) -> Path:
-        return self._store.path(self._answer_key(line))
 
     def _keep(self, path: Path) -> PinnedFile:
         """Put a downloaded file in the cache under its hash."""
@@ -186,19 +184,17 @@ def _name(line: str) -> str:
     return line.split(" ", maxsplit=1)[0].split(";", maxsplit=1)[0].strip()
 
 
-def _canonical(name: str) -> str:
-    from packaging.utils import canonicalize_name
-
-    return canonicalize_name(name)
+def _pin(library: Library, file: PinnedFile) -> str:
+    return f"{library.name}=={library.version} --hash=sha256:{file.sha256}"
 
 
 def project_of(wheel: Path) -> str:
     """Canonical project name of a wheel file."""
-    return _canonical(wheel.name.split("-")[0])
+    return canonicalize_name(wheel.name.split("-")[0])
 
 
 def _wheel_of(folder: Path, name: str) -> Path:
-    return next(path for path in folder.glob("*.whl") if project_of(path) == _canonical(name))
+    return next(path for path in folder.glob("*.whl") if project_of(path) == canonicalize_name(name))
 
 
 def _sha256(path: Path) -> str:
@@ -208,11 +204,3 @@ def _sha256(path: Path) -> str:
 
 def _write_lock(path: Path, files: Sequence[PinnedFile]) -> None:
     path.write_text(json.dumps([{"file": entry.file, "sha256": entry.sha256} for entry in files], indent=1))
-
-
-def _to_json(file: PinnedFile) -> bytes:
-    return json.dumps({"file": file.file, "sha256": file.sha256}).encode()
-
-
-def _from_json(path: Path) -> PinnedFile:
-    return PinnedFile(**json.loads(path.read_bytes()))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
 
 from pbtbench.errors import BuildError
 from pbtbench.sandbox.base import SITE_PACKAGES
@@ -49,6 +52,18 @@ class Interpreter:
     def site_packages(self) -> str:
         """Where packages lie inside the sandbox."""
         return SITE_PACKAGES.format(minor=self.minor)
+
+    @cached_property
+    def tags(self) -> frozenset[Tag]:
+        """Tags of all wheels that it can load."""
+        version = tuple(map(int, self.minor.split(".")))
+        name = "cp{}{}".format(*version)
+        return frozenset(
+            [
+                *cpython_tags(version, [name], self.platforms),
+                *compatible_tags(version, name, self.platforms),
+            ]
+        )
 
     @property
     def identity(self) -> str:

@@ -74,7 +74,11 @@ class LocalImages(Builder):
         return BuiltImage(str(folder), key, self.interpreter.minor, built)
 
     def _problem_image(
-        self, problem: Problem, library: BuiltImage, tree: Path, workspace: Path
+        self,
+        problem: Problem,  # noqa: ARG002 - only Docker names images after it
+        library: BuiltImage,
+        tree: Path,
+        workspace: Path,
     ) -> tuple[BuiltImage, tuple[Archive, ...]]:
         """The library's folder; tree and workspace are unpacked over it at every start."""
         key = digest("local", library.digest, tree.name, workspace.name)

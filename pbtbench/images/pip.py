@@ -26,11 +26,13 @@ PURE_BUILD = {
     "MSGPACK_PUREPYTHON": "1",
     "MULTIDICT_NO_EXTENSIONS": "1",
     "PYRSISTENT_NO_C_EXTENSION": "1",
+    "PYYAML_FORCE_LIBYAML": "0",
     "WHENEVER_NO_BUILD_RUST_EXT": "1",
     "YARL_NO_EXTENSIONS": "1",
 }
 """What libraries with an accelerated twin document for a build without it."""
 
+_METADATA = Path(__file__).parent / "metadata"
 _TIMEOUT = 900
 _UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|name resolution|Max retries exceeded|ConnectTimeout|ReadTimeout"
@@ -74,9 +76,21 @@ def download_wheels(
 
 
 def download_sdist(name: str, requirement: str, into: Path) -> None:
-    """Put the sdist that ``requirement`` (one line, with hashes or without) pins in the folder ``into``."""
+    """Put the sdist that ``requirement`` (one line, with hashes or without) pins in the folder ``into``.
+
+    Without running the project's build (see ``metadata``), or, where that cannot be had, with it.
+    """
     arguments = ["download", "--no-deps", "--no-binary", name, "--dest", str(into)]
-    _pip(arguments, [requirement], into, "as a source distribution")
+    kind = "as a source distribution"
+    search = os.pathsep.join(filter(None, [str(_METADATA), os.environ.get("PYTHONPATH")]))
+    try:
+        _pip([*arguments, "--no-build-isolation"], [requirement], into, kind, {"PYTHONPATH": search})
+    except HashMismatchError:
+        raise
+    except DownloadError as error:
+        if error.hint is not None:  # the index could not be reached
+            raise
+        _pip(arguments, [requirement], into, kind)
 
 
 def build_wheel(sdist: Path, into: Path) -> None:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 CACHE_VARIABLE = "PBTBENCH_CACHE"
 TEMPORARY = ".tmp-"
-"""How the names of unfinished entries begin."""
+"""How names of unfinished entries begin."""
 
+_IN_USE = "in-use"
+_held: dict[Path, int] = {}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -108,12 +110,35 @@ class Store:
                 temporary.unlink(missing_ok=True)
         return path
 
+    def hold(self) -> None:
+        """Until this process ends, keep others from cleaning the cache."""
+        if self.root not in _held:
+            handle = self._open_lock(_IN_USE)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            _held[self.root] = handle
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether nobody holds the cache; while the block runs, nobody can begin to."""
+        handle = self._open_lock(_IN_USE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(handle)
+
+    def _open_lock(self, name: str) -> int:
+        path = self.root / "locks" / f"{name.replace('/', '+')}.lock"
+        with self._writable(path.parent):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock ``name``; whoever else wants it waits."""
-        path = self.root / "locks" / f"{name.replace('/', '+')}.lock"
-        with self._writable(path.parent):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = self._open_lock(name)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield

@@ -61,7 +61,10 @@ class _Memory(WheelDestination):
         return RecordEntry(name, None, None)
 
     def finalize_installation(
-        self, scheme: Scheme, record_file_path: str, records: Iterable[tuple[Scheme, RecordEntry]]
+        self,
+        scheme: Scheme,  # noqa: ARG002 - installer's protocol
+        record_file_path: str,
+        records: Iterable[tuple[Scheme, RecordEntry]],
     ) -> None:
         """RECORD without hashes and sizes: with them it would tell a clean file from a changed one."""
         paths = sorted({entry.path for _, entry in records} | {record_file_path})
