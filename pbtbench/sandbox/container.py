@@ -144,7 +144,11 @@ class DockerSandbox:
         elif state:
             reason = f"its container has ended with exit code {state.get('ExitCode')}"
         else:
-            reason = "its container is gone" if error is None else f"no word of its container: {error}"
+            from docker.errors import NotFound
+
+            reason = f"no word from Docker: {error}"
+            if error is None or isinstance(error, NotFound):
+                reason = "its container is gone"
         return SandboxDiedError(reason, where=self.name)
 
     def _state(self) -> dict[str, Any]:

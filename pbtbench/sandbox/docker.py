@@ -10,6 +10,7 @@ import contextlib
 import io
 import secrets
 import tarfile
+import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,7 @@ class DockerBackend:
         """A connected client. Raises SandboxUnavailableError when no engine answers."""
         if self._connected is None:
             self._connected = _connect()
+            weakref.finalize(self, self._connected.close)
         return self._connected
 
 
@@ -152,7 +154,8 @@ def _connect() -> APIClient:
         if "base_url" not in settings and (context := docker.ContextAPI.get_current_context()):
             settings |= {"base_url": context.Host, "tls": context.TLSConfig or False}
         # Asking for the version is the first request: an engine that hangs must not hang us.
-        version = docker.APIClient(timeout=_PING_SECONDS, **settings).version()["ApiVersion"]
+        with contextlib.closing(docker.APIClient(timeout=_PING_SECONDS, **settings)) as client:
+            version = client.version()["ApiVersion"]
         return docker.APIClient(timeout=CLIENT_SECONDS, version=version, **settings)
     except (DockerException, RequestException) as error:
         raise SandboxUnavailableError(
