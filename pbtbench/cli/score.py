@@ -38,7 +38,7 @@ from pbtbench.runs.files import write_json
 from pbtbench.runs.folder import open_run
 from pbtbench.runs.pipeline import rejudge
 from pbtbench.runs.plan import Plan, plan_cells
-from pbtbench.runs.summary import rescore, summarise
+from pbtbench.runs.summary import summarise
 from pbtbench.score import Rule
 
 app = make_app()
@@ -118,9 +118,7 @@ def _run_folder(
             problems = load_problems(config.problems_dir, config.problem)
             plan = Plan(config, tuple(problems), plan_cells(config), tools.backend.name)
             rejudge(folder, plan, tools, observer)
-    else:
-        rescore(folder)
-    summary = summarise(folder, rule=rule)
+    summary = summarise(folder, rule=rule, rescore=not again)
     write_json(folder.paths.summary, summary.to_json())
     if as_json:
         print_json(summary.to_json())
