@@ -10,15 +10,20 @@ from collections.abc import Callable, Sequence
 
 from pbtbench.images.base import PreparedProblem
 from pbtbench.judge.dispatch import Dispatch, JudgeEvent
+from pbtbench.judge.forkserver import ForkServerOpener, ForkServers
+from pbtbench.judge.opener import SandboxOpener
 from pbtbench.judge.outcome import Judgement, Outcome
 from pbtbench.judge.slots import Slots
 from pbtbench.judge.tree_run import SessionOpener
-from pbtbench.sandbox.base import Limits, SandboxBackend
+from pbtbench.sandbox.base import MIB, Limits, SandboxBackend
 
-__all__ = ["JudgeEvent", "Judgement", "Outcome", "Slots", "judge_answer"]
+__all__ = ["ForkServers", "JudgeEvent", "Judgement", "Outcome", "Slots", "judge_answer"]
 
 CASE_LIMIT = 30.0
 """Seconds a test function may take (paper, section on scoring)."""
+
+JUDGE_LIMITS = Limits(memory=4096 * MIB, processes=256, disk=256 * MIB)
+"""What the sandbox of one tree may use."""
 
 
 def judge_answer(
@@ -31,16 +36,17 @@ def judge_answer(
     label: str,
     limit: float = CASE_LIMIT,
     full: bool = False,
-    limits: Limits | None = None,
-    opener: SessionOpener | None = None,
+    limits: Limits = JUDGE_LIMITS,
+    servers: ForkServers | None = None,
     on_event: Callable[[JudgeEvent], None] | None = None,
 ) -> Judgement:
     """Judge one ``pbt_test.py``.
 
     ``answer`` is the file as it is (None: there was none); ``limit`` is seconds per case; ``full`` runs
     every case on every tree, which must not change a verdict; ``slots`` is shared by everything that
-    judges at the same time; ``label`` marks what is started. ``opener`` replaces the way sessions are
-    opened. Raises InfraError or SandboxUnavailableError; nothing that the answer does is an error.
+    judges at the same time; ``label`` marks what is started. With ``servers``, the local sandbox opens trees
+    through warm fork servers instead of starting a sandbox for each; the outcomes are the same.
+    Raises InfraError or SandboxUnavailableError; nothing that the answer does is an error.
     """
     if answer is None or not answer.strip():
         return Judgement(
@@ -51,10 +57,11 @@ def judge_answer(
             outcomes=(),
             file_status="no_file" if answer is None else "empty",
         )
-    if opener is None:
-        from pbtbench.judge.opener import SandboxOpener
-
-        opener = SandboxOpener(prepared, backend, label=label, limits=limits or Limits())
+    opener: SessionOpener
+    if servers is not None and backend.name == "local" and servers.can_serve(prepared):
+        opener = ForkServerOpener(prepared, servers, limits)
+    else:
+        opener = SandboxOpener(prepared, backend, label=label, limits=limits)
     dispatch = Dispatch(
         prepared,
         answer,

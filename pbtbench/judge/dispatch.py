@@ -79,7 +79,9 @@ class Dispatch:
             seeds=self.seeds,
             bugs=self.bugs,
             functions=tuple(dict.fromkeys(self._functions.values())),
-            outcomes=tuple(replace(row, function=self._functions.get(row.case, row.function)) for row in rows),
+            outcomes=tuple(
+                replace(row, function=self._functions.get(row.case, row.function)) for row in rows
+            ),
             file_status=status,
             file_message=message,
             seconds=round(time.monotonic() - started, 3),
@@ -136,7 +138,11 @@ class Dispatch:
             runs = {tree: self._tree_run(tree, "isolate", stack) for tree in plans}
             self._collect(runs)
             isolated = self._run_all(runs, plans, "isolate")
-            unsure = [(tree, (case, seed)) for (tree, case, seed), row in isolated.items() if row.status in plan.UNSURE]
+            unsure = [
+                (tree, (case, seed))
+                for (tree, case, seed), row in isolated.items()
+                if row.status in plan.UNSURE
+            ]
             if self.slots.count > 1:
                 self._repeat(runs, unsure, isolated)
         rows += isolated.values()

@@ -8,15 +8,17 @@ never meets foreign code; each session gets namespaces and a tree of its own (se
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from pbtbench.errors import InfraError, SandboxDiedError
 from pbtbench.images.base import ENVIRONMENT, PreparedProblem
+from pbtbench.images.recipes import toolchain
 from pbtbench.judge.opener import top_levels
 from pbtbench.judge.session import TreeSession
 from pbtbench.sandbox import bwrap
@@ -74,7 +76,11 @@ class ForkServer:
             self._process = bwrap.spawn_bwrap(
                 bwrap.LocalImage.load(image),
                 module="pbtbench.judge.inner.forkserver",
-                sources=[*sorted(_SANDBOX_INNER.glob("*.py")), *sorted(_INNER.glob("*.py")), _INNER / "pytest.ini"],
+                sources=[
+                    *sorted(_SANDBOX_INNER.glob("*.py")),
+                    *sorted(_INNER.glob("*.py")),
+                    _INNER / "pytest.ini",
+                ],
                 arguments=[str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 python=[PYTHON, "-P", "-s"],
@@ -85,7 +91,7 @@ class ForkServer:
         self._tell(session_settings(limits))
 
     def open(self, archive: Path, site_packages: str, names: list[str]) -> TreeSession:
-        """A session with ``archive`` (a tree) over ``site_packages``; ``names`` are the library's entries there."""
+        """A session with ``archive`` (a tree) over ``site_packages``; ``names``: the library's entries there."""
         ours, theirs = socket.socketpair()
         with theirs, archive.open("rb") as tar:
             request = {"top_levels": names, "destinations": [site_packages]}
@@ -127,6 +133,16 @@ class ForkServers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._servers: dict[tuple[str, Limits], ForkServer] = {}
+
+    @staticmethod
+    def can_serve(prepared: PreparedProblem) -> bool:
+        """Whether pytest and Hypothesis can be imported without the library.
+
+        They cannot where the library is one of those that they are made of: then every tree must import
+        them for itself, on top of the library as it is there.
+        """
+        tools = {canonicalize_name(line.split("==")[0]) for line in toolchain()}
+        return canonicalize_name(prepared.problem.library.name) not in tools
 
     def get(self, image: str, limits: Limits) -> ForkServer:
         """The running server for ``image``; one that died is replaced."""

@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 FileStatus = Literal["ok", "no_file", "empty", "import_error", "no_tests", "timeout"]
 
-Status = Literal[
-    "passed", "failed", "skipped", "xfailed", "timeout", "crashed", "import_error", "exited"
-]
+Status = Literal["passed", "failed", "skipped", "xfailed", "timeout", "crashed", "import_error", "exited"]
 """``crashed``: ended by a signal; ``exited``: left the process by itself before reporting;
 ``import_error``: the file (or, on this tree, the function) could not be collected."""
 

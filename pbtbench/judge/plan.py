@@ -36,10 +36,7 @@ def deciding_pairs(screen: Iterable[Outcome]) -> list[Pair]:
 def deciding_bugs(screen: Iterable[Outcome], bugs: Sequence[str]) -> list[str]:
     """Bugs whose code some deciding pair entered; the fixed trees of the others cannot differ."""
     reached = {
-        bug
-        for row in screen
-        if row.tree == BUGGY and row.status not in PASSING
-        for bug in row.reached
+        bug for row in screen if row.tree == BUGGY and row.status not in PASSING for bug in row.reached
     }
     return [bug for bug in bugs if bug in reached]
 

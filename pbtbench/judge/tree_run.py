@@ -122,9 +122,7 @@ class TreeRun:
         row = session.run(case, seed, limit=self._limit)
         return self._outcome(pair, row, session.collection)
 
-    def _outcome(
-        self, pair: Pair, row: Mapping[str, Any], collection: Collection | None = None
-    ) -> Outcome:
+    def _outcome(self, pair: Pair, row: Mapping[str, Any], collection: Collection | None = None) -> Outcome:
         """A row as the sandbox sent it, with every value checked: it is the answer's word."""
         name, seed = pair
         case = collection.cases[name] if collection else None

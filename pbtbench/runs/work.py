@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import time
 from collections.abc import Callable, Mapping
@@ -50,9 +51,11 @@ class Judge(Protocol):
 
 def make_judge(backend: SandboxBackend, *, seeds: int, workers: int, full: bool) -> Judge:
     """The judge with ``seeds`` seeds (0, 1, ...) and ``workers`` test processes at a time."""
-    from pbtbench.judge import Slots, judge_answer
+    from pbtbench.judge import ForkServers, Slots, judge_answer
 
-    slots = Slots(workers)
+    slots, servers = Slots(workers), ForkServers()
+    # They would end with this process in any case; this way they end before its threads do.
+    atexit.register(servers.close)
 
     def judge(
         prepared: PreparedProblem, answer: bytes | None, *, label: str, on_text: Callable[[str], None]
@@ -65,7 +68,10 @@ def make_judge(backend: SandboxBackend, *, seeds: int, workers: int, full: bool)
             slots=slots,
             label=label,
             full=full,
-            on_event=lambda event: on_text(event.text),
+            servers=servers,
+            on_event=lambda event: on_text(
+                f"{event.text} {event.done}/{event.total}" if event.total else event.text
+            ),
         )
 
     return judge

@@ -10,8 +10,7 @@ import pytest
 from pbtbench.images import image_builder
 from pbtbench.images.base import PreparedProblem
 from pbtbench.images.store import Store
-from pbtbench.judge import Judgement, Slots, judge_answer
-from pbtbench.judge.forkserver import ForkServerOpener, ForkServers
+from pbtbench.judge import ForkServers, Judgement, Slots, judge_answer
 from pbtbench.sandbox.base import MIB, Limits
 from pbtbench.sandbox.local import LocalBackend
 
@@ -46,7 +45,8 @@ def judge(toy: PreparedProblem, servers: ForkServers) -> Judge:
             answer.encode() if isinstance(answer, str) else answer,
             backend=LocalBackend(),
             label="tests",
-            opener=ForkServerOpener(toy, servers, LIMITS),
+            servers=servers,
+            limits=LIMITS,
             **options,
         )
 

@@ -72,7 +72,9 @@ class ModelReach:
 class ModelOpener:
     """Opens sessions that answer from the model; counts what was run."""
 
-    def __init__(self, world: Mapping[str, Mapping[int, Behaviour]], *, dies: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, world: Mapping[str, Mapping[int, Behaviour]], *, dies: frozenset[str] = frozenset()
+    ) -> None:
         self.world = world
         self.dies = dies
         self.ran: list[tuple[str, str, int]] = []

@@ -45,7 +45,9 @@ class NaiveRun:
 class NaiveScorer:
     """Judges answers on one problem; trees are unpacked once."""
 
-    def __init__(self, prepared: PreparedProblem, dependencies: Path, folder: Path, *, limit: float = 30.0) -> None:
+    def __init__(
+        self, prepared: PreparedProblem, dependencies: Path, folder: Path, *, limit: float = 30.0
+    ) -> None:
         """``dependencies``: site-packages with pytest, Hypothesis and what the library needs."""
         self.prepared = prepared
         self.dependencies = dependencies

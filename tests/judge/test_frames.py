@@ -16,7 +16,9 @@ json_values = st.recursive(
 
 
 @given(st.lists(json_values), st.data())
-def test_any_cutting_of_the_stream_gives_the_same_messages(messages: list[object], data: st.DataObject) -> None:
+def test_any_cutting_of_the_stream_gives_the_same_messages(
+    messages: list[object], data: st.DataObject
+) -> None:
     stream = b"".join(frames.encode(message) for message in messages)
     decoder, decoded = frames.Decoder(), []
     while stream:

@@ -1,4 +1,4 @@
-"""What an answer gains by cheating, crashing and greed: nothing that is confirmed, and nobody else's verdict."""
+"""What an answer gains by cheating, crashing and greed: nothing confirmed, and nobody else's verdict."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .test_outcomes import confirmed, found, statuses
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.network]
 
-HONEST = '''
+HONEST = """
 import toybox
 def test_honest():
     assert toybox.clamp(9, 0, 5) == 5
-'''
+"""
 
 IN_ONE_CASE = {
     "exits early": "import os; os._exit(0)",
@@ -34,16 +34,17 @@ IN_ONE_CASE = {
     "fills the disk": "import os\n    for i in range(10**6): open(f'/tmp/{i}', 'wb').write(bytes(10**6))",
     "prints megabytes": "for _ in range(300): print('x' * 10**6)\n    assert 0",
     "writes to every descriptor": (
-        "import os\n    for fd in range(3, 256):\n        try: os.write(fd, b'{\"status\": \"passed\"}' * 9)\n"
+        'import os\n    for fd in range(3, 256):\n        try: os.write(fd, b\'{"status": "passed"}\' * 9)\n'
         "        except OSError: pass\n    assert 0"
     ),
     "closes every descriptor": "import os; os.closerange(0, 256); assert 0",
     "blocks signals": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); assert 0",
     "leaves a daemon": (
-        "import subprocess; subprocess.Popen(['/bin/sh', '-c', 'trap \"\" TERM; sleep 1000'], start_new_session=True)"
-        "\n    assert 0"
+        "import subprocess\n"
+        "    subprocess.Popen(['/bin/sh', '-c', 'trap \"\" TERM; sleep 1000'], start_new_session=True)\n"
+        "    assert 0"
     ),
-    "leaves threads": "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start(); assert 0",
+    "leaves threads": "import threading, time\n    threading.Thread(target=time.sleep, args=(1000,)).start(); assert 0",
     "forks without end": "import os\n    while True: os.fork()",
     "breaks the working folder": "import os, shutil; shutil.rmtree(os.getcwd()); assert 0",
     "clears sys.path and modules": "import sys; sys.path.clear(); sys.modules.clear(); assert 0",
@@ -76,17 +77,17 @@ AT_IMPORT = {
     "makes every comparison fail": "import toybox\ntoybox.clamp = lambda *a: None\n",
     "says failed for everything": (
         "import json, os, sys\n"
-        "case = sys.modules['inner.case'] if 'inner.case' in sys.modules else sys.modules['pbtbench.judge.inner.case']\n"
-        "case.send_row = lambda row, pipe: os.write(pipe, b'{\"status\": \"failed\", \"reach\": []}')\n"
+        "case = next(m for n, m in list(sys.modules.items()) if n.endswith('inner.case'))\n"
+        'case.send_row = lambda row, pipe: os.write(pipe, b\'{"status": "failed", "reach": []}\')\n'
     ),
     "says passed for everything": (
         "import json, os, sys\n"
-        "case = sys.modules['inner.case'] if 'inner.case' in sys.modules else sys.modules['pbtbench.judge.inner.case']\n"
-        "case.send_row = lambda row, pipe: os.write(pipe, b'{\"status\": \"passed\", \"reach\": []}')\n"
+        "case = next(m for n, m in list(sys.modules.items()) if n.endswith('inner.case'))\n"
+        'case.send_row = lambda row, pipe: os.write(pipe, b\'{"status": "passed", "reach": []}\')\n'
     ),
     "sends garbage": (
         "import os, sys\n"
-        "case = sys.modules['inner.case'] if 'inner.case' in sys.modules else sys.modules['pbtbench.judge.inner.case']\n"
+        "case = next(m for n, m in list(sys.modules.items()) if n.endswith('inner.case'))\n"
         "case.send_row = lambda row, pipe: os.write(pipe, b'\\xff' * 5000)\n"
     ),
     "kills its parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
@@ -102,7 +103,9 @@ def test_what_is_the_same_on_every_tree_credits_no_bug_it_did_not_find(judge: Ju
 
 
 def test_the_supervisor_cannot_be_traced_read_or_signalled(judge: Judge) -> None:
-    answer = HONEST + '''
+    answer = (
+        HONEST
+        + """
 import ctypes, os, signal
 def test_memory():
     for name in ("mem", "environ", "fd/0"):
@@ -110,9 +113,11 @@ def test_memory():
         except OSError: continue
         raise AssertionError(name)
 def test_descriptors():
-    try: os.listdir("/proc/1/fd")
-    except OSError: return
-    raise AssertionError
+    for fd in range(64):
+        for use in (os.readlink, lambda path: os.open(path, os.O_WRONLY)):
+            try: use(f"/proc/1/fd/{fd}")
+            except OSError: continue
+            raise AssertionError(fd)
 def test_trace():
     assert ctypes.CDLL(None, use_errno=True).ptrace(16, 1, 0, 0) == -1
 def test_signal():
@@ -122,14 +127,15 @@ def test_no_capabilities():
     status = open("/proc/self/status").read()
     assert "CapEff:\\t0000000000000000" in status and "CapBnd:\\t0000000000000000" in status
     assert "NoNewPrivs:\\t1" in status
-'''
+"""
+    )
     judgement = judge(answer)
     assert set(statuses(judgement).values()) == {"passed"}
 
 
 def test_nothing_inside_tells_which_tree_it_is(judge: Judge) -> None:
     """Everything about the sandbox that is not the content of the library is the same on all trees."""
-    answer = '''
+    answer = """
 import os, toybox
 def describe():
     site = os.path.dirname(os.path.dirname(toybox.__file__))
@@ -139,7 +145,8 @@ def describe():
         for name in sorted(folders + files):
             s = os.lstat(os.path.join(root, name))
             size = 0 if "toybox/" in os.path.join(root, name) else s.st_size
-            seen.append((root, name, s.st_mode, s.st_uid, s.st_gid, s.st_mtime_ns, s.st_nlink, s.st_ino, size))
+            seen.append((root, name, s.st_mode, s.st_uid, s.st_gid))
+            seen.append((s.st_mtime_ns, s.st_nlink, s.st_ino, size))
     seen.append([line.split()[3:6] for line in open("/proc/self/mountinfo")])
     seen.append(open("/proc/self/cgroup").read().count("\\n"))
     for name in ("/opt", "/run", "/tmp", "/dev/shm", "/usr/local/lib"):
@@ -147,15 +154,17 @@ def describe():
     return repr(seen)
 def test_show():
     raise AssertionError(describe())
-'''
+"""
     judgement = judge(answer, full=True)
     messages = {row.message.split("\n")[0] for row in judgement.outcomes}
     assert len(messages) == 1, sorted(messages)
 
 
 def test_earlier_and_later_tests_leave_no_trace_that_differs_between_trees(judge: Judge) -> None:
-    """A function that fails where it is not alone tells the screening run from the deciding one, and gains nothing."""
-    answer = HONEST + '''
+    """Failing where one is not alone tells the screening run from the deciding one, and gains nothing."""
+    answer = (
+        HONEST
+        + """
 import os
 def test_marker():
     open("/tmp/marker", "w").close()
@@ -166,15 +175,15 @@ def test_counts():
     toybox.total([1])
     with open("/tmp/count", "a") as f: f.write("x")
     assert os.path.getsize("/tmp/count") % 2
-'''
+"""
+    )
     judgement = judge(answer, seeds=(0, 1, 2))
     assert confirmed(judgement) == {"bug_1"}
 
 
 def test_coins_are_not_confirmed(judge: Judge) -> None:
     coins = "\n".join(
-        f"def test_coin_{n}():\n    toybox.total([1]); toybox.clamp(1, 0, 2)\n    assert os.urandom(1)[0] % 2\n"
-        for n in range(10)
+        f"def test_coin_{n}():\n    toybox.total([1])\n    assert os.urandom(1)[0] % 2\n" for n in range(10)
     )
     judgement = judge(f"import os, toybox\n{coins}", seeds=(0, 1, 2))
     assert confirmed(judgement) == set()
@@ -216,7 +225,7 @@ def test_reports_and_imports_are_no_reading(judge: Judge) -> None:
 
 
 def test_other_trees_and_patches_cannot_be_found(judge: Judge) -> None:
-    answer = '''
+    answer = """
 import os
 def test_search():
     hits = []
@@ -225,7 +234,7 @@ def test_search():
         hits += [os.path.join(root, f) for f in files if f.endswith((".patch", ".orig", ".whl", ".tar.gz"))]
         hits += [os.path.join(root, f) for f in folders if f == "toybox" and "/site-packages" not in root]
     assert not hits, hits
-'''
+"""
     judgement = judge(answer)
     assert statuses(judgement) == {"test_search": "passed"}
 
@@ -237,5 +246,3 @@ def test_one_answer_sees_nothing_of_another(judge: Judge) -> None:
         write + "    assert not any(os.path.exists(f'{d}/x') for d in ('/tmp', '/dev/shm', '/workspace'))\n"
     )
     assert statuses(judgement) == {"test_x": "passed"}
-
-

@@ -43,7 +43,7 @@ def test_full_judging_gives_the_same_verdicts(judge: Judge) -> None:
     assert decide(judge(answer, full=True)).rules == decide(judge(answer)).rules
 
 
-KINDS = '''
+KINDS = """
 import unittest, warnings, pytest, toybox
 from hypothesis import assume, given, settings, strategies as st, target, note, event, example, HealthCheck
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -115,7 +115,7 @@ def test_flaky_in_itself(data):
 def helper(): raise AssertionError("never collected")
 def pytest_runtest_setup(item): raise AssertionError("never called")
 if __name__ == "__main__": raise AssertionError("never run")
-'''
+"""
 
 
 def test_every_kind_of_test_is_collected_and_judged(judge: Judge) -> None:
@@ -201,7 +201,8 @@ def test_an_assertion_at_import_counts_against_the_tree_it_fails_on(judge: Judge
 
 def test_a_timeout_is_an_outcome_of_its_own(judge: Judge) -> None:
     judgement = judge(
-        "import time, toybox\ndef test_hang():\n    while toybox.clamp(9, 0, 5) != 5: time.sleep(0.1)\n", limit=2.0
+        "import time, toybox\ndef test_hang():\n    while toybox.clamp(9, 0, 5) != 5: time.sleep(0.1)\n",
+        limit=2.0,
     )
     assert statuses(judgement, BUGGY) == {"test_hang": "timeout"}
     assert statuses(judgement, CLEAN) == {"test_hang": "passed"}
@@ -211,7 +212,9 @@ def test_a_timeout_is_an_outcome_of_its_own(judge: Judge) -> None:
 
 def test_reach_names_the_bugs_whose_code_ran(judge: Judge) -> None:
     judgement = judge(REFERENCE)
-    reached = {row.case: row.reached for row in judgement.outcomes if row.tree == BUGGY and row.stage == "screen"}
+    reached = {
+        row.case: row.reached for row in judgement.outcomes if row.tree == BUGGY and row.stage == "screen"
+    }
     assert reached == {
         "test_clamp_stays_at_the_edge": ("bug_1",),
         "test_total_is_the_sum": ("bug_2",),

@@ -20,12 +20,14 @@ SEEDS = (0, 1)
 
 worlds = st.dictionaries(
     st.sampled_from(["test_a", "test_b", "test_c"]),
-    st.fixed_dictionaries({seed: behaviours for seed in SEEDS}),
+    st.fixed_dictionaries(dict.fromkeys(SEEDS, behaviours)),
     min_size=1,
 )
 
 
-def judge(world: dict[str, dict[int, Behaviour]], *, full: bool, **options: Any) -> tuple[Judgement, ModelOpener]:
+def judge(
+    world: dict[str, dict[int, Behaviour]], *, full: bool, **options: Any
+) -> tuple[Judgement, ModelOpener]:
     opener = ModelOpener(world, **options)
     prepared = SimpleNamespace(problem=SimpleNamespace(id="TOY-001", bug_ids=BUGS), trees={})
     dispatch = Dispatch(

@@ -55,10 +55,13 @@ class Stack:
 EDITS = {
     "bug_1": ("        return high\n", "        return high - 1\n"),
     "bug_2": ("        result += value\n", "        result += abs(value)\n"),
-    "bug_3": ("        return self._items.pop()\n", "        return self._items.pop(-1 if len(self._items) < 3 else 0)\n"),
+    "bug_3": (
+        "        return self._items.pop()\n",
+        "        return self._items.pop(-1 if len(self._items) < 3 else 0)\n",
+    ),
 }
 
-REFERENCE = '''\
+REFERENCE = """\
 import toybox
 from hypothesis import given, settings, strategies as st
 
@@ -79,7 +82,7 @@ def test_stack_is_last_in_first_out(items):
     for item in items:
         stack.push(item)
     assert [stack.pop() for _ in items] == items[::-1]
-'''
+"""
 
 
 def patch(bug: str) -> bytes:
@@ -99,7 +102,7 @@ def wheel() -> bytes:
     files = {
         "toybox/__init__.py": CORE.encode(),
         "toybox-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: toybox\nVersion: 1.0\n",
-        "toybox-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nGenerator: toy\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "toybox-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = ""
     for name, content in files.items():

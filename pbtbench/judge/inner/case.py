@@ -38,7 +38,7 @@ class Recorder:
         self.call_passed = False
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[Any]) -> Any:
         """Keep the exception of the first phase that failed."""
         report = yield
         self.note(report, call)
@@ -77,7 +77,7 @@ class Recorder:
 
 def _evidence(call: pytest.CallInfo[Any] | None, text: str) -> dict[str, Any]:
     if call is None or call.excinfo is None:
-        return {"exception": "", "message": _clip(text)}
+        return {"exception": "", "message": clip(text)}
     error = call.excinfo.value
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     try:
@@ -86,14 +86,15 @@ def _evidence(call: pytest.CallInfo[Any] | None, text: str) -> dict[str, Any]:
         message = "<unprintable>"
     return {
         "exception": type(error).__name__[:200],
-        "message": _clip(message),
+        "message": clip(message),
         # Hypothesis prints the falsifying example, and each step of a state machine, as notes.
-        "example": _clip("\n".join(note for note in notes if _BLOB_MARK not in note)),
-        "blob": _clip(next((note.strip() for note in notes if _BLOB_MARK in note), "")),
+        "example": clip("\n".join(note for note in notes if _BLOB_MARK not in note)),
+        "blob": clip(next((note.strip() for note in notes if _BLOB_MARK in note), "")),
     }
 
 
-def _clip(text: str) -> str:
+def clip(text: str) -> str:
+    """``text``, or its beginning and end when it is longer than ``MESSAGE_LIMIT``."""
     if len(text) <= MESSAGE_LIMIT:
         return text
     half = MESSAGE_LIMIT // 2
@@ -132,7 +133,7 @@ def run_item(item: pytest.Item, recorder: Recorder) -> dict[str, Any]:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
         row = recorder.row()
     except BaseException as error:  # noqa: BLE001 -- pytest.exit and KeyboardInterrupt end up here
-        row = {"status": "exited", "exception": type(error).__name__, "message": _clip(str(error))}
+        row = {"status": "exited", "exception": type(error).__name__, "message": clip(str(error))}
     row["seconds"] = round(time.perf_counter() - started, 4)
     row["cpu_seconds"] = round(_cpu_seconds() - cpu_before, 4)
     return row

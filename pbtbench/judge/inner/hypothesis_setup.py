@@ -33,7 +33,7 @@ def restrict_settings() -> None:
     from hypothesis import Phase, settings
 
     verdict_phases = frozenset({Phase.explicit, Phase.generate, Phase.target})
-    own_phases = settings.phases.fget
+    own_phases: Any = vars(settings)["phases"].fget
 
     def phases(self: settings) -> Collection[Phase]:
         return tuple(phase for phase in own_phases(self) if phase in verdict_phases)
@@ -63,7 +63,7 @@ def force_seed(seed: int) -> None:
     """Every ``@given`` test and state machine draws from this seed (as ``--hypothesis-seed`` does)."""
     from hypothesis import core
 
-    core.global_force_seed = seed
+    core.global_force_seed = seed  # type: ignore[assignment]
 
 
 class ExampleCounter:
@@ -80,9 +80,9 @@ class ExampleCounter:
 
         describe = statistics.describe_statistics
 
-        def listen(stats: Any) -> str:
-            self.add(stats)
-            return describe(stats)
+        def listen(stats_dict: Any) -> str:
+            self.add(stats_dict)
+            return describe(stats_dict)
 
         statistics.describe_statistics = listen
 

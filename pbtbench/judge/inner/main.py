@@ -12,10 +12,6 @@ TEST_FILE = "/workspace/pbt_test.py"
 
 def warm_up() -> None:
     """Load everything that every session needs and that is not the library or the answer."""
-    import _pytest.python
-    import _pytest.runner
-    import _pytest.unittest
-    import hypothesis.stateful
     import pytest  # noqa: F401
 
     from . import hypothesis_setup, template  # noqa: F401

@@ -15,7 +15,9 @@ import sysconfig
 from collections.abc import Iterable
 from typing import Any
 
-_SPAWN_EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty", "os.system"})
+_SPAWN_EVENTS = frozenset(
+    {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty", "os.system"}
+)
 _CODE_ATTRIBUTES = frozenset({"__code__", "co_code", "func_code"})
 
 
@@ -71,10 +73,10 @@ class PeekDetector:
 
     def _for_test(self) -> bool:
         """Whether the nearest caller outside the standard library is the test file (or code it made)."""
-        frame = sys._getframe(2)
+        frame = sys._getframe(2)  # noqa: SLF001 -- there is no public way without its cost
         while frame is not None:
             filename = frame.f_code.co_filename
-            if filename.startswith("<frozen importlib"):
+            if filename.startswith("<frozen importlib") and frame.f_code.co_name == "exec_module":
                 return False  # an import is how the library is meant to be read
             outside_stdlib = filename.startswith(self._site_packages) or not (
                 filename.startswith((self._stdlib, "<frozen ")) or filename == __file__

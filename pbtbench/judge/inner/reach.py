@@ -44,7 +44,5 @@ class ReachRecorder:
 
     def _on_start(self, code: CodeType, _offset: int) -> object:
         if code.co_filename.startswith(self._prefixes):
-            self._seen.add(
-                (code.co_filename[len(self._root) :], code.co_qualname, code.co_firstlineno)
-            )
+            self._seen.add((code.co_filename[len(self._root) :], code.co_qualname, code.co_firstlineno))
         return sys.monitoring.DISABLE

@@ -102,7 +102,7 @@ class Supervisor:
         woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-        self.selector.register(woken, selectors.EVENT_READ, lambda fd: _drain(fd))
+        self.selector.register(woken, selectors.EVENT_READ, _drain)
 
     # -- messages from the host --------------------------------------------------------------
 
@@ -174,20 +174,24 @@ class Supervisor:
             self.collection += data
             if len(self.collection) <= frames.MAX_FRAME:
                 return
-        self._finish_collection(fd, "")
+        self._finish_collection(fd)
 
-    def _finish_collection(self, fd: int, problem: str) -> None:
+    def _finish_collection(self, fd: int) -> None:
         self.selector.unregister(fd)
         os.close(fd)
         self.collecting_until = None
-        try:
-            (message,) = frames.Decoder().feed(bytes(self.collection))
-            if not isinstance(message, dict) or not isinstance(message.get("cases"), list):
-                raise frames.FrameError("not a collection")
-        except (ValueError, frames.FrameError):
-            message = {"cases": [], "error": problem, "reach": [], "hooks": [], "peeked": False, "died": True}
+        messages: list[Any] = []
+        with contextlib.suppress(frames.FrameError):
+            messages = frames.Decoder().feed(bytes(self.collection))
         self.collection.clear()
-        self._send({"event": "collected", **message})
+        if (
+            len(messages) == 1
+            and isinstance(messages[0], dict)
+            and isinstance(messages[0].get("cases"), list)
+        ):
+            self._send({"event": "collected", **messages[0]})
+        else:
+            self._send({"event": "collected", "cases": [], "error": "", "reach": [], "died": True})
 
     def _on_template(self, fd: int) -> None:
         assert self.requests is not None

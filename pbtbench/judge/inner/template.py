@@ -79,7 +79,7 @@ class _TemplatePlugin:
         self.report_collection("\n".join(self.errors))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_runtestloop(self) -> bool:
         """Instead of running the items: serve requests."""
         while self._serve_one():
             pass
@@ -91,7 +91,7 @@ class _TemplatePlugin:
         self.peeking.pause()
         message = {
             "cases": [_describe(item) for item in self.items],
-            "error": case._clip(error),
+            "error": case.clip(error),
             "hooks": self._hooks(),
             "reach": self.reach.stop(),
             "peeked": self.peeking.peeked,
@@ -181,6 +181,6 @@ def redirect_output() -> None:
     for descriptor in (0, 1, 2):
         os.dup2(sink, descriptor)
     os.close(sink)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115, PTH123
-    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
