@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from pbtbench.errors import MachineError
 from pbtbench.images.engine import OWNER, Engine
 from pbtbench.images.store import TEMPORARY, Store
 
-DOWNLOADS = frozenset({"files", "requirements", "resolved"})
+DOWNLOADS = frozenset({"bases", "built", "files", "resolved"})
 """Entries of the cache folder that only a network brings back."""
 
 _KEPT = frozenset({"locks"})
@@ -19,10 +20,23 @@ _ABANDONED = 24 * 3600
 
 
 def clean_cache(store: Store, *, images: bool, downloads: bool, dry_run: bool) -> Iterator[str]:
-    """Remove abandoned temporary entries, with ``images`` what can be built again, with ``downloads`` the rest.
+    """Remove abandoned temporary entries; with ``images`` what can be built again, with ``downloads`` all.
 
-    Yields the path of everything that is (or, with ``dry_run``, would be) removed.
+    Yields the path of everything that is (or, with ``dry_run``, would be) removed. Raises MachineError
+    when there is more than abandoned entries to remove and another process uses the cache.
     """
+    if dry_run or not (images or downloads):
+        yield from _clean(store, images=images, downloads=downloads, dry_run=dry_run)
+        return
+    with store.alone() as alone:
+        if not alone:
+            raise MachineError(
+                "another pbtbench process uses the cache", where=str(store.root), hint="Wait for its end"
+            )
+        yield from _clean(store, images=images, downloads=downloads, dry_run=False)
+
+
+def _clean(store: Store, *, images: bool, downloads: bool, dry_run: bool) -> Iterator[str]:
     for path in _targets(store.root, images=images, downloads=downloads):
         yield str(path)
         if not dry_run:

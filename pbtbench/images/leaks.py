@@ -10,12 +10,16 @@ from __future__ import annotations
 import _imp
 import base64
 import hashlib
+import importlib.util
 import io
+import marshal
 import re
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import LeakError
@@ -72,6 +76,7 @@ class Secrets:
         self._contents: dict[str, str] = {}
         self._normal: dict[bytes, str] = {}
         self._hashes: dict[bytes, str] = {}
+        self._codes: dict[bytes, str] = {}
         for name, tree in trees.items():
             for path, content in tree.files.items():
                 if content.strip() and content != self.buggy.get(path):
@@ -85,6 +90,8 @@ class Secrets:
         self._contents.setdefault(hashlib.sha256(content).hexdigest(), what)
         if path not in self.buggy or normalised(content) != normalised(self.buggy[path]):
             self._normal.setdefault(normalised(content), what)
+        if path.endswith(".py") and (code := _code(content)):
+            self._codes.setdefault(code, what)
         for algorithm in ("md5", "sha1", "sha256", "sha512"):
             value = hashlib.new(algorithm, content, usedforsecurity=False)
             self._hashes.setdefault(value.hexdigest().encode(), f"{algorithm} of {what}")
@@ -119,6 +126,13 @@ class Secrets:
                 yield Leak(path, "text of a patch", hunk.path)
             if not library and not self.problem.published and hunk.shows_in(content):
                 yield Leak(path, "clean code of a patched passage", hunk.path)
+
+    def bytecode(self, pyc: bytes, source: bytes) -> str | None:
+        """What a pyc was compiled from, when that is a clean file and not the ``source`` beside it."""
+        if pyc[:4] != importlib.util.MAGIC_NUMBER:
+            return None  # made for another Python than this one
+        code = _fingerprint(marshal.loads(pyc[16:]))  # noqa: S302 - made by our own build
+        return self._codes.get(code) if code != _code(source) else None
 
     def _is_distribution(self, file: str) -> bool:
         fold = re.sub(r"[-_.]+", "-", file.lower())
@@ -164,8 +178,12 @@ def scan(
     for path, content in files.items():
         for inner, data in _unpacked(path, content):
             found.extend(secrets.leaks(inner, data, library=path in own))
-        if path.endswith(".pyc") and (reason := _stale(path, content, files)):
-            found.append(Leak(path, "bytecode of other source", reason))
+        if path.endswith(".pyc"):
+            source = files.get(_source_of(path))
+            if reason := _stale(content, source):
+                found.append(Leak(path, "bytecode of other source", reason))
+            elif source is not None and (what := secrets.bytecode(content, source)):
+                found.append(Leak(path, "bytecode of a clean file", what))
     return list(dict.fromkeys(found))
 
 
@@ -253,10 +271,31 @@ def _decompressed(content: bytes) -> bytes:
     return data
 
 
-def _stale(path: str, pyc: bytes, files: Mapping[str, bytes]) -> str | None:
+def _source_of(pyc: str) -> str:
+    folder, _, name = pyc.rpartition("/")
+    return f"{folder.removesuffix('/__pycache__')}/{name.split('.')[0]}.py"
+
+
+def _code(source: bytes) -> bytes | None:
+    """Fingerprint of what a source compiles to."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _fingerprint(compile(source, "", "exec", dont_inherit=True))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _fingerprint(code: CodeType) -> bytes:
+    """Hash of instructions, names and constants: all of a code object that does not tell where it lies."""
+    constants = [
+        _fingerprint(const) if isinstance(const, CodeType) else repr(const) for const in code.co_consts
+    ]
+    return hashlib.sha256(repr((code.co_code, code.co_names, constants)).encode()).digest()
+
+
+def _stale(pyc: bytes, source: bytes | None) -> str | None:
     """Why a pyc is not that of the source beside it."""
-    folder, _, name = path.rpartition("/")
-    source = files.get(f"{folder.removesuffix('/__pycache__')}/{name.split('.')[0]}.py")
     if source is None:
         return "no source beside it"
     if pyc[4:8] != _UNCHECKED_HASH:

@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import BuildError, DiskFullError
+from pbtbench.images.engine import OWNER
 from pbtbench.images.recipes import recipe, recipe_text
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def offline_base(engine: Engine, store: Store, on_step: OnStep) -> str:
 
         tar = store.file(f"bases/{_version()}.tar", make, need=_ROOM)
         on_step(f"import {tag}")
-        engine.import_root(tar, REPOSITORY, _version(), ['CMD ["/bin/bash"]'])
+        engine.import_root(tar, REPOSITORY, _version(), [f"LABEL {OWNER}=image"])
         engine.tag(tag, REPOSITORY, LATEST)
     return tag
 
