@@ -26,10 +26,9 @@ from pbtbench.cli.common import (
     make_app,
     option,
     print_json,
+    report_unjudged,
     warn,
 )
-from pbtbench.cli.run import report_unjudged
-from pbtbench.cli.work import display, make_tools
 from pbtbench.errors import SelectionError, UsageError
 from pbtbench.problems.load import load_problems
 from pbtbench.report.table import answer_table, cells_table, make_console
@@ -39,7 +38,7 @@ from pbtbench.runs.files import write_json
 from pbtbench.runs.folder import open_run
 from pbtbench.runs.pipeline import rejudge
 from pbtbench.runs.plan import Plan, plan_cells
-from pbtbench.runs.summary import rescore, summarise
+from pbtbench.runs.summary import summarise
 from pbtbench.score import Rule
 
 app = make_app()
@@ -111,15 +110,15 @@ def _run_folder(
 ) -> int:
     folder = open_run(root)
     if again:
+        from pbtbench.cli.work import display, make_tools
+
         config = folder.config.model_copy(update={"workers": given.workers, "sandbox": folder.sandbox})
         with display(quiet=quiet, verbose=verbose) as observer:
             tools = make_tools(config, observer)
             problems = load_problems(config.problems_dir, config.problem)
             plan = Plan(config, tuple(problems), plan_cells(config), tools.backend.name)
             rejudge(folder, plan, tools, observer)
-    else:
-        rescore(folder)
-    summary = summarise(folder, rule=rule)
+    summary = summarise(folder, rule=rule, rescore=not again)
     write_json(folder.paths.summary, summary.to_json())
     if as_json:
         print_json(summary.to_json())
@@ -192,6 +191,8 @@ def _one_file(path: Path, config: RunConfig, rule: Rule, *, as_json: bool, quiet
 def _judge(
     answers: Sequence[LooseAnswer], config: RunConfig, *, quiet: bool, verbose: bool
 ) -> list[JudgedAnswer]:
+    from pbtbench.cli.work import display, make_tools
+
     wanted = {answer.problem for answer in answers}
     problems = [p for p in load_problems(config.problems_dir, config.problem) if p.id in wanted]
     with display(quiet=quiet, verbose=verbose) as observer:
