@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from pbtbench.agents.base import ANSWER_NAME
 from pbtbench.agents.replay import find_answers, read_answer
 from pbtbench.cli.common import (
     Base,
@@ -208,12 +210,22 @@ def _say_if_empty(judged: JudgedAnswer) -> None:
     assert judged.judgement is not None
     status = judged.judgement.file_status
     if status != "ok":
-        reason = judged.reason or WHY.get(status, status)
-        warn(f"{judged.answer.path}: {reason}; it finds nothing")
+        what = WHY[status] if status != "no_file" else judged.reason
+        detail = _last_line(judged.judgement.file_message) if status == "import_error" else ""
+        warn(f"{judged.answer.path}: {what}{detail}; it finds nothing")
+
+
+def _last_line(message: str) -> str:
+    """What pytest's report of an error comes down to, with the line of the file; safe to print."""
+    lines = message.strip().splitlines()
+    places = re.findall(rf"{re.escape(ANSWER_NAME)}(?::|\", line )(\d+)", message)
+    if not lines:
+        return ""
+    error = "".join(letter if letter.isprintable() else "?" for letter in lines[-1].removeprefix("E").strip())
+    return f": {error}" + (f" (line {places[-1]})" if places else "")
 
 
 WHY = {
-    "no_file": "there is no file",
     "empty": "the file is empty",
     "import_error": "the file cannot be imported",
     "no_tests": "there is no test in the file",

@@ -71,8 +71,17 @@ class TestFile:
         ("status", "message", "said"),
         [
             ("empty", "", "the file is empty"),
-            ("import_error", "SyntaxError: line 3", "SyntaxError: line 3"),
             ("import_error", "", "the file cannot be imported"),
+            (
+                "import_error",
+                'x\nE     File "/workspace/pbt_test.py", line 3\nE   SyntaxError: no \x1b[31m',
+                "the file cannot be imported: SyntaxError: no ?[31m (line 3)",
+            ),
+            (
+                "import_error",
+                "pbt_test.py:1: in <module>\n    import x\nE   ModuleNotFoundError: No module named 'x'",
+                "the file cannot be imported: ModuleNotFoundError: No module named 'x' (line 1)",
+            ),
             ("no_tests", "", "there is no test in the file"),
         ],
     )
