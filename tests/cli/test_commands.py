@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pbtbench.errors import SandboxUnavailableError
@@ -138,3 +141,14 @@ class TestClean:
             os.utime(path, (stamp, stamp))
         world("clean")
         assert sorted(p.name for p in (self.cache / "images").iterdir()) == [".tmp-new", "demo"]
+
+    def test_a_cache_in_use_is_left_alone(self, world):
+        hold = (
+            "import sys; from pbtbench.images.store import Store as S; S().hold(); print(flush=True); input()"
+        )
+        other = subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        other.stdout.readline()
+        result = world("clean", "--cache")
+        other.communicate(b"\n")
+        assert (result.code, self.left()) == (3, {"files", "images", "trees", "locks"})
+        assert "another pbtbench process uses the cache" in result.err
