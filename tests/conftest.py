@@ -28,7 +28,7 @@ def _docker() -> str:
     try:
         with_images.images.get(TEST_IMAGE)
     except docker.errors.ImageNotFound:
-        return f"no image {TEST_IMAGE} (pbtbench build-images --sandbox docker --base offline --only-base)"
+        return f"no image {TEST_IMAGE} (pbtbench build-images --sandbox docker --base offline)"
     finally:
         with_images.close()
     return ""

@@ -69,11 +69,13 @@ class Dispatch:
         screen, collections = self._screen()
         status, message = _file_status(collections)
         decide: Rows = {}
+        again: Rows = {}
         isolate: list[Outcome] = []
         if screen:
             decide = self._decide(list(screen.values()))
+            again = self._again(decide)
             isolate = self._isolate(list(screen.values()), decide)
-        rows = [*screen.values(), *decide.values(), *isolate]
+        rows = [*screen.values(), *decide.values(), *again.values(), *isolate]
         return Judgement(
             problem=self.prepared.problem.id,
             seeds=self.seeds,
@@ -121,6 +123,15 @@ class Dispatch:
                 self._repeat(runs, plan.repeats(rows, bugs, pairs), rows)
         return rows
 
+    def _again(self, decide: Rows) -> Rows:
+        cases = plan.again_cases(decide, self.bugs, self.seeds)
+        if not cases:
+            return {}
+        bugs = {bug for found in cases.values() for bug in found}
+        trees = [BUGGY, *(fixed(bug) for bug in self.bugs if bug in bugs)]
+        pairs = [(case, seed) for case in cases for seed in self.seeds]
+        return self._run_on(trees, dict.fromkeys(trees, pairs), "again")
+
     def _isolate(self, screen: Sequence[Outcome], decide: Rows) -> list[Outcome]:
         plans: dict[str, list[Pair]] = {}
         rows: list[Outcome] = []
@@ -154,12 +165,15 @@ class Dispatch:
         pairs = list(dict.fromkeys(pair for tree in plans if tree in credited for pair in plans[tree]))
         if not pairs:
             return []
-        with ExitStack() as stack:
-            runs = {CLEAN: self._tree_run(CLEAN, "isolate", stack)}
-            self._collect(runs)
-            return list(self._run_all(runs, {CLEAN: pairs}, "isolate").values())
+        return list(self._run_on([CLEAN], {CLEAN: pairs}, "isolate").values())
 
     # -- steps that stages share ---------------------------------------------------------------
+
+    def _run_on(self, trees: Sequence[str], plans: Mapping[str, list[Pair]], stage: str) -> Rows:
+        with ExitStack() as stack:
+            runs = {tree: self._tree_run(tree, stage, stack) for tree in trees}
+            self._collect(runs)
+            return self._run_all(runs, plans, stage)
 
     def _tree_run(self, tree: str, stage: str, stack: ExitStack) -> TreeRun:
         run = TreeRun(

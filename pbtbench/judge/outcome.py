@@ -27,7 +27,7 @@ class Outcome:
     seed: int
     status: Status
     stage: str = "decide"
-    """Which pass of the judge produced it: ``screen``, ``decide`` or ``isolate``."""
+    """Which pass of the judge produced it: ``screen``, ``decide``, ``again`` or ``isolate``."""
     phase: str = ""
     """pytest phase of the first failure: ``setup``, ``call`` or ``teardown``; "" when there is none."""
     exception: str = ""

@@ -1,9 +1,10 @@
 """What has to run next, from what is known (pure functions over outcomes).
 
-Three stages. *Screen* runs everything on ``buggy`` and on ``clean``. *Decide* runs what did not pass
+Four stages. *Screen* runs everything on ``buggy`` and on ``clean``. *Decide* runs what did not pass
 on ``buggy`` again, on ``buggy`` and on every ``fixed:<bug>`` tree; verdicts of rule ``f2p`` rest on
 these rows alone. All trees of this stage get the same cases, seeds and order, so that an answer finds
-the same circumstances in each and can tell them apart only by how the library behaves. *Isolate*
+the same circumstances in each and can tell them apart only by how the library behaves. *Again* runs what
+would be confirmed a second time, on the trees that decided it, once more with one plan for all. *Isolate*
 adds ``only:<bug>`` for the bugs that removal did not show, as rule ``paper`` wants.
 """
 
@@ -53,6 +54,24 @@ def removed(decide: Mapping[tuple[str, str, int], Outcome], bug: str, pair: Pair
         and bug in buggy.reached
         and fixed_row.status == "passed"
     )
+
+
+def again_cases(
+    decide: Mapping[tuple[str, str, int], Outcome], bugs: Sequence[str], seeds: Sequence[int]
+) -> dict[str, list[str]]:
+    """Cases that may be confirmed, by the bugs they are credited with under every seed.
+
+    These are run a second time: what a fail-to-pass owes to chance seldom happens twice.
+    """
+    found: dict[str, list[str]] = {}
+    for case in dict.fromkeys(case for _tree, case, _seed in decide):
+        for bug in bugs:
+            rows = [decide.get((BUGGY, case, seed)) for seed in seeds]
+            if all(removed(decide, bug, (case, seed)) for seed in seeds) and not any(
+                row is None or row.read_source or row.phase != "call" for row in rows
+            ):
+                found.setdefault(case, []).append(bug)
+    return found
 
 
 def isolation_pairs(

@@ -16,8 +16,8 @@ No rule credits a bug whose code the case never entered: a difference that canno
 chance, and is reported as instability instead.
 
 A credit is *confirmed* when one case earns it under every seed, by failing in its call phase, passes on
-``clean`` under every seed, never skips, never looks at the library's source, and failed alike each time
-it ran on ``buggy``.
+``clean`` under every seed, never skips, never looks at the library's source, and ended alike each time it
+ran on one tree under one seed (the judge runs what may be confirmed once more for this).
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Case:
             and all(_fails_in_call(row) for rows in earned for row in rows)
             and self.passes_on_clean(seeds) is True
             and not any(row.status in SKIPPING or row.read_source for row in self.rows)
-            and not any(self._buggy_runs_differ(seed) for seed in seeds)
+            and not self._runs_differ()
         )
 
     def passes_on_clean(self, seeds: Sequence[int]) -> bool | None:
@@ -186,21 +186,19 @@ class _Case:
     def unstable(self, bugs: Sequence[str], seeds: Sequence[int]) -> bool:
         if len({row.status for row in self.rows}) == 1:
             return False
-        statuses: dict[tuple[str, int], set[Status]] = defaultdict(set)
-        for row in self.rows:
-            statuses[row.tree, row.seed].add(row.status)
-        if any(len(seen) > 1 for seen in statuses.values()):
-            return True
-        return any(
+        return self._runs_differ() or any(
             _differs(failing, self.at("decide", fixed(bug), seed), "f2p") and not _reaches(failing, bug)
             for seed in seeds
             if (failing := self.at("decide", BUGGY, seed))
             for bug in bugs
         )
 
-    def _buggy_runs_differ(self, seed: int) -> bool:
-        runs = (*self.at("screen", BUGGY, seed), *self.at("decide", BUGGY, seed))
-        return len({row.status for row in runs}) > 1
+    def _runs_differ(self) -> bool:
+        """Whether it ended differently under one seed on one tree."""
+        statuses: dict[tuple[str, int], set[Status]] = defaultdict(set)
+        for row in self.rows:
+            statuses[row.tree, row.seed].add(row.status)
+        return any(len(seen) > 1 for seen in statuses.values())
 
 
 def _reaches(rows: Sequence[Outcome], bug: str) -> bool:

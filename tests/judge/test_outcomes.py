@@ -177,7 +177,8 @@ def test_a_failing_property_brings_its_falsifying_example(judge: Judge) -> None:
         ("x = 1\n", "no_tests", "no test function"),
         (b"x = '\xff\xfe'\ndef test_x(): pass\n", "import_error", "utf-8"),
         ("import os\nos._exit(0)\ndef test_x(): pass\n", "import_error", "process ended"),
-        ("raise SystemExit(0)\ndef test_x(): pass\n", "import_error", ""),
+        ("raise SystemExit(0)\ndef test_x(): pass\n", "import_error", "SystemExit"),
+        ("raise KeyboardInterrupt\ndef test_x(): pass\n", "import_error", "KeyboardInterrupt"),
         ("  \n", "empty", ""),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pbtbench.judge.dispatch import Dispatch
@@ -59,6 +59,7 @@ def found_by_isolation(judgement: Judgement, bug: str, seed: int) -> set[str]:
     }
 
 
+@settings(max_examples=40, deadline=None)
 @given(worlds)
 def test_pruned_and_full_judging_credit_the_same_by_removal(world: dict[str, dict[int, Behaviour]]) -> None:
     pruned, _ = judge(world, full=False)
@@ -66,6 +67,7 @@ def test_pruned_and_full_judging_credit_the_same_by_removal(world: dict[str, dic
     assert found_by_removal(pruned) == found_by_removal(full)
 
 
+@settings(max_examples=40, deadline=None)
 @given(worlds)
 def test_removal_credits_are_what_the_model_says(world: dict[str, dict[int, Behaviour]]) -> None:
     pruned, _ = judge(world, full=False)
@@ -79,6 +81,7 @@ def test_removal_credits_are_what_the_model_says(world: dict[str, dict[int, Beha
     assert found_by_removal(pruned) == expected
 
 
+@settings(max_examples=40, deadline=None)
 @given(worlds)
 def test_pruned_and_full_judging_agree_on_isolation_of_bugs_that_removal_missed(
     world: dict[str, dict[int, Behaviour]],
@@ -92,6 +95,7 @@ def test_pruned_and_full_judging_agree_on_isolation_of_bugs_that_removal_missed(
                 assert found_by_isolation(pruned, bug, seed) == found_by_isolation(full, bug, seed)
 
 
+@settings(max_examples=40, deadline=None)
 @given(worlds)
 def test_every_tree_of_the_deciding_stage_gets_the_same_plan(world: dict[str, dict[int, Behaviour]]) -> None:
     judgement, _ = judge(world, full=False)
@@ -102,6 +106,7 @@ def test_every_tree_of_the_deciding_stage_gets_the_same_plan(world: dict[str, di
     assert all(plan == plans[BUGGY] for plan in plans.values())
 
 
+@settings(max_examples=40, deadline=None)
 @given(worlds)
 def test_nothing_that_passed_on_buggy_is_run_on_a_fixed_tree(world: dict[str, dict[int, Behaviour]]) -> None:
     _, opener = judge(world, full=False)

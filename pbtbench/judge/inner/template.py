@@ -76,6 +76,10 @@ class _TemplatePlugin:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report the collected cases in file order."""
         self.items = list(session.items)
+        # Also called while SystemExit or KeyboardInterrupt, raised by the file, ends the collection.
+        ended = sys.exception()
+        if ended is not None:
+            self.errors.append(f"{type(ended).__name__}: {ended}")
         self.report_collection("\n".join(self.errors))
 
     @pytest.hookimpl(tryfirst=True)
