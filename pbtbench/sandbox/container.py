@@ -177,6 +177,12 @@ class DockerSandbox:
             stream.hang_up(GRACE_SECONDS)
             stream.close()
 
+    def _confirm(self) -> None:
+        """Raises EOFError when nothing can be run any more; the state that Docker tells lags behind."""
+        with contextlib.closing(self._execute()) as stream:
+            stream.send(wire.encode({"op": "confirm"}))
+            stream.message(_START_SECONDS)
+
     def _execute(self) -> ExecStream:
         command = [*PYTHON, modules.command("pbtbench.sandbox.inner.remote")]
         created = self._client.exec_create(self._container, command, stdin=True, workdir="/")
@@ -202,9 +208,8 @@ class DockerSandbox:
                     "a command outlived its time limit; the sandbox was killed", where=self.name
                 ) from None
             except EOFError:
-                # Something inside has killed the supervisor of this command; the sandbox may go on.
-                if not self.alive():
-                    raise
+                # Either the container is ending, or something inside has killed only our supervisor.
+                self._confirm()
                 reply = {"exit_code": _KILLED, "limit": "", "stdout_dropped": 0, "stderr_dropped": 0}
                 stdout, stderr = b"", stream.errors
         return CommandResult(

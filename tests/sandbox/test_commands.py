@@ -50,7 +50,8 @@ def test_the_working_folder_can_be_chosen(sandbox: Sandbox) -> None:
 
 def test_signals_are_as_in_a_fresh_process(sandbox: Sandbox) -> None:
     ignored = shell(sandbox, "grep -E 'Sig(Ign|Blk)' /proc/self/status").stdout.decode().split()
-    assert [int(value, 16) for value in ignored[1::2]] == [0, 0]
+    internal = 3 << 31  # posix_spawn ignores those of the C library for good
+    assert [int(value, 16) & ~internal for value in ignored[1::2]] == [0, 0]
 
 
 def test_a_command_holds_no_descriptor_but_the_standard_ones(sandbox: Sandbox) -> None:

@@ -40,7 +40,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     kernel.forbid_tracing()
     request = wire.read_message(0)
-    if request["op"] == "end":
+    if request["op"] == "confirm":
+        files.write_all(1, wire.encode({}))
+    elif request["op"] == "end":
         _end(request["pid"])
     elif request["op"] == "open":
         _talk(_action(request))
