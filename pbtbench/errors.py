@@ -16,7 +16,7 @@
     │   ├── BuildError                     3         no        no              no
     │   │   └── LeakError                  3         no        no              no
     │   └── DiskFullError                  3         no        no              no
-    └── TrialError                         1         –         –               –
+    └── TrialError                         1         -         -               -
         ├── InfraError                     1         yes       no              no
         │   └── SandboxDiedError           1         yes       no              no
         └── AgentError                     1         no        yes             yes

@@ -1,9 +1,8 @@
-"""Tests that this machine cannot run are skipped and counted in one line; where required, they fail."""
+"""Tests that this machine cannot run are skipped, counted in one line; where required, they fail."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -56,14 +55,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if os.environ.get(required) == "1":
                 pytest.fail(f"{required}=1, but {why}", pytrace=False)
             pytest.skip(f"{marker}: {why}")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reasons: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        if isinstance(report.longrepr, tuple):
-            reason = report.longrepr[2].removeprefix("Skipped: ")
-            if reason.partition(":")[0] in _NEEDS:
-                reasons[reason] += 1
-    for reason, count in reasons.items():
-        terminalreporter.write_line(f"NOT RUN: {count} tests need {reason}", yellow=True)

@@ -6,8 +6,6 @@ import hashlib
 import importlib.resources
 from pathlib import Path
 
-import jinja2
-
 from pbtbench.agents.base import ANSWER, MAX_ANSWER
 from pbtbench.problems.model import Problem
 from pbtbench.sandbox.base import MIB
@@ -28,6 +26,8 @@ def render_prompt(mode: str, problem: Problem, *, max_tool_calls: int, time_limi
 
     Nothing of it tells where the bugs are or how many there are.
     """
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(prompts_dir()),
         undefined=jinja2.StrictUndefined,

@@ -44,7 +44,7 @@ Exit codes: 0 done, 1 some trials could not be judged, 2 wrong use, 3 this machi
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    code = run(sys.argv[1:] if argv is None else argv)
+    code = run_command(sys.argv[1:] if argv is None else argv)
     if code == INTERRUPTED:
         # Worker threads may still wait for things that are being torn down: do not wait for them.
         sys.stdout.flush()
@@ -58,7 +58,7 @@ BROKEN = 3
 """Exit code for a defect of pbtbench itself."""
 
 
-def run(argv: Sequence[str]) -> int:
+def run_command(argv: Sequence[str]) -> int:
     """Do what ``argv`` says; the exit code. Errors are one line on stderr."""
     try:
         code = _dispatch(argv)

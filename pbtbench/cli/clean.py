@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated
 
-from pbtbench.cli.common import make_app, option, warn
+import typer
+
+from pbtbench.cli.common import make_app, warn
 from pbtbench.errors import SandboxUnavailableError
 from pbtbench.images.clean import clean_cache, clean_docker
 from pbtbench.images.engine import Engine
@@ -16,12 +18,14 @@ from pbtbench.sandbox.local import LocalBackend
 
 app = make_app()
 
+# These options have no environment variables: what removes things is asked for each time.
+
 
 @app.command()
 def clean(
-    dry_run: Annotated[bool, option("--dry-run", text="Only tell what would be removed.")] = False,
-    images: Annotated[bool, option("--images", text="Also remove all built images.")] = False,
-    cache: Annotated[bool, option("--cache", text="Also remove images and downloads.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
+    images: Annotated[bool, typer.Option("--images", help="Also remove all built images.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Also remove images and downloads.")] = False,
 ) -> None:
     """Examples:
 

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pbtbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from pbtbench.runs.summary import Summary
 
 
 @dataclass
@@ -109,6 +112,13 @@ def print_json(document: object) -> None:
 def warn(text: str) -> None:
     """One line on stderr."""
     sys.stderr.write(f"{text}\n")
+
+
+def report_unjudged(summary: Summary) -> int:
+    """Name trials that are missing; the exit code."""
+    for key, reason in summary.unjudged:
+        warn(f"not judged: {key.name}: {reason}")
+    return 1 if summary.unjudged else 0
 
 
 def steps(*, quiet: bool) -> Callable[[str], None]:

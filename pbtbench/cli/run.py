@@ -24,6 +24,7 @@ from pbtbench.cli.common import (
     make_app,
     option,
     print_json,
+    report_unjudged,
     warn,
 )
 from pbtbench.cli.work import display, make_tools
@@ -33,7 +34,6 @@ from pbtbench.runs.config import RunConfig, resolve_config
 from pbtbench.runs.folder import default_root
 from pbtbench.runs.pipeline import execute
 from pbtbench.runs.plan import Plan, plan_cells
-from pbtbench.runs.summary import Summary
 
 app = make_app()
 
@@ -139,10 +139,3 @@ def _run(config: RunConfig, *, as_json: bool, quiet: bool, verbose: bool) -> int
         warn(f"Interrupted; resume with the same command and -o {result.folder.paths.root}")
         return INTERRUPTED
     return report_unjudged(result.summary)
-
-
-def report_unjudged(summary: Summary) -> int:
-    """Name trials that are missing; the exit code."""
-    for key, reason in summary.unjudged:
-        warn(f"not judged: {key.name}: {reason}")
-    return 1 if summary.unjudged else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from pbtbench.agents.base import ANSWER_NAME
 from pbtbench.agents.replay import find_answers, read_answer
 from pbtbench.cli.common import (
     Base,
@@ -26,10 +28,9 @@ from pbtbench.cli.common import (
     make_app,
     option,
     print_json,
+    report_unjudged,
     warn,
 )
-from pbtbench.cli.run import report_unjudged
-from pbtbench.cli.work import display, make_tools
 from pbtbench.errors import SelectionError, UsageError
 from pbtbench.problems.load import load_problems
 from pbtbench.report.table import answer_table, cells_table, make_console
@@ -39,7 +40,7 @@ from pbtbench.runs.files import write_json
 from pbtbench.runs.folder import open_run
 from pbtbench.runs.pipeline import rejudge
 from pbtbench.runs.plan import Plan, plan_cells
-from pbtbench.runs.summary import rescore, summarise
+from pbtbench.runs.summary import summarise
 from pbtbench.score import Rule
 
 app = make_app()
@@ -111,15 +112,15 @@ def _run_folder(
 ) -> int:
     folder = open_run(root)
     if again:
+        from pbtbench.cli.work import display, make_tools
+
         config = folder.config.model_copy(update={"workers": given.workers, "sandbox": folder.sandbox})
         with display(quiet=quiet, verbose=verbose) as observer:
             tools = make_tools(config, observer)
             problems = load_problems(config.problems_dir, config.problem)
             plan = Plan(config, tuple(problems), plan_cells(config), tools.backend.name)
             rejudge(folder, plan, tools, observer)
-    else:
-        rescore(folder)
-    summary = summarise(folder, rule=rule)
+    summary = summarise(folder, rule=rule, rescore=not again)
     write_json(folder.paths.summary, summary.to_json())
     if as_json:
         print_json(summary.to_json())
@@ -192,6 +193,8 @@ def _one_file(path: Path, config: RunConfig, rule: Rule, *, as_json: bool, quiet
 def _judge(
     answers: Sequence[LooseAnswer], config: RunConfig, *, quiet: bool, verbose: bool
 ) -> list[JudgedAnswer]:
+    from pbtbench.cli.work import display, make_tools
+
     wanted = {answer.problem for answer in answers}
     problems = [p for p in load_problems(config.problems_dir, config.problem) if p.id in wanted]
     with display(quiet=quiet, verbose=verbose) as observer:
@@ -207,12 +210,22 @@ def _say_if_empty(judged: JudgedAnswer) -> None:
     assert judged.judgement is not None
     status = judged.judgement.file_status
     if status != "ok":
-        reason = judged.reason or WHY.get(status, status)
-        warn(f"{judged.answer.path}: {reason}; it finds nothing")
+        what = WHY[status] if status != "no_file" else judged.reason
+        detail = _last_line(judged.judgement.file_message) if status == "import_error" else ""
+        warn(f"{judged.answer.path}: {what}{detail}; it finds nothing")
+
+
+def _last_line(message: str) -> str:
+    """What pytest's report of an error comes down to, with the line of the file; safe to print."""
+    lines = message.strip().splitlines()
+    places = re.findall(rf"{re.escape(ANSWER_NAME)}(?::|\", line )(\d+)", message)
+    if not lines:
+        return ""
+    error = "".join(letter if letter.isprintable() else "?" for letter in lines[-1].removeprefix("E").strip())
+    return f": {error}" + (f" (line {places[-1]})" if places else "")
 
 
 WHY = {
-    "no_file": "there is no file",
     "empty": "the file is empty",
     "import_error": "the file cannot be imported",
     "no_tests": "there is no test in the file",

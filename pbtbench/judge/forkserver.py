@@ -91,7 +91,7 @@ class ForkServer:
         self._tell(session_settings(limits))
 
     def open(self, archive: Path, site_packages: str, names: list[str]) -> TreeSession:
-        """A session with ``archive`` (a tree) over ``site_packages``; ``names``: the library's entries there."""
+        """A session on the tree in ``archive``, over ``site_packages``; ``names``: its entries there."""
         ours, theirs = socket.socketpair()
         with theirs, archive.open("rb") as tar:
             request = {"top_levels": names, "destinations": [site_packages]}

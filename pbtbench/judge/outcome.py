@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal
 
 FileStatus = Literal["ok", "no_file", "empty", "import_error", "no_tests", "timeout"]
@@ -59,10 +59,23 @@ class Outcome:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Outcome:
-        """Inverse of ``to_json``; unknown keys are ignored so that newer files stay readable."""
-        known = {k: v for k, v in row.items() if k in cls.__dataclass_fields__}
-        known["reached"] = tuple(known.get("reached", ()))
-        return cls(**known)
+        """Inverse of ``to_json``; unknown keys are ignored so that newer files stay readable.
+
+        Raises KeyError when a key without a default is missing.
+        """
+        # Scoring reads a hundred thousand rows; the frozen class's own __init__ would be most of the time.
+        outcome = object.__new__(cls)
+        values = outcome.__dict__
+        values.update(_DEFAULTS, extra={})
+        values.update(row if row.keys() <= _NAMES else {k: row[k] for k in row if k in _NAMES})
+        if len(values) < len(_NAMES):
+            raise KeyError(*(_NAMES - values.keys()))
+        values["reached"] = tuple(values["reached"])
+        return outcome
+
+
+_NAMES = frozenset(f.name for f in fields(Outcome))
+_DEFAULTS = {f.name: f.default for f in fields(Outcome) if f.default is not MISSING}
 
 
 @dataclass(frozen=True)

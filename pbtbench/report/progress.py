@@ -47,6 +47,7 @@ class PlainDisplay(Display):
         self._stream = stream
         self._verbose = verbose
         self._lock = threading.Lock()
+        self._phases: dict[str, str] = {}
         self._count = _Count()
         self._begin = time.monotonic()
 
@@ -66,8 +67,13 @@ class PlainDisplay(Display):
             self._say(f"{done} of {total} trials are done already")
 
     def phase(self, trial: str, text: str) -> None:
-        """A line only when verbose."""
-        if self._verbose:
+        """A line only when verbose, and when the phase is another one."""
+        if not self._verbose:
+            return
+        with self._lock:
+            again = self._phases.get(trial) == text
+            self._phases[trial] = text
+        if not again:
             self._say(f"  {trial}: {text}")
 
     def finished(self, trial: str, recall: float) -> None:

@@ -89,7 +89,7 @@ def judge_answers(
                 raise
             observer.gave_up(answer.name, str(error))
             return JudgedAnswer(answer, problem, None, str(error))
-        judged = JudgedAnswer(answer, problem, judgement, reason or judgement.file_message)
+        judged = JudgedAnswer(answer, problem, judgement, reason)
         observer.finished(answer.name, judged.score("f2p").recall)
         return judged
 

@@ -54,35 +54,32 @@ class Summary:
         }
 
 
-def summarise(folder: RunFolder, *, rule: Rule = "f2p") -> Summary:
-    """Read every trial of the run. Raises ConfigurationError for a damaged file."""
+def summarise(folder: RunFolder, *, rule: Rule = "f2p", rescore: bool = False) -> Summary:
+    """Read every trial of the run; with ``rescore`` apply the rules to its stored outcomes again.
+
+    Raises ConfigurationError for a damaged file.
+    """
     done: dict[Cell, list[tuple[TrialDocument, TrialScore]]] = {}
     planned: dict[Cell, list[TrialKey]] = {}
     unjudged = []
     for key in folder.planned:
         planned.setdefault(key.cell, []).append(key)
         paths = folder.trial(key)
-        document = read_trial(paths)
-        if document is None or document.state != "done":
-            unjudged.append((key, _reason(document)))
+        trial = read_trial(paths)
+        if trial is None or trial.state != "done":
+            unjudged.append((key, _reason(trial)))
             continue
-        verdicts = read_json(paths.verdicts, schema=VERDICT_SCHEMA)
-        done.setdefault(key.cell, []).append((document, TrialScore.from_document(verdicts, rule=rule)))
+        if rescore:
+            verdicts = store_verdicts(paths, read_judgement(paths.outcomes), folder.levels(key.problem))
+        else:
+            verdicts = read_json(paths.verdicts, schema=VERDICT_SCHEMA)
+        done.setdefault(key.cell, []).append((trial, TrialScore.from_document(verdicts, rule=rule)))
     return Summary(
         rule=rule,
         cells=tuple(_cell(cell, keys, done.get(cell, [])) for cell, keys in planned.items()),
         unjudged=tuple(unjudged),
         retries=sum(event.get("event") == "retry" for event in read_journal(folder.paths.journal)),
     )
-
-
-def rescore(folder: RunFolder) -> None:
-    """Apply the rules again to the stored outcomes of every finished trial; rewrites changed verdicts."""
-    for key in folder.planned:
-        paths = folder.trial(key)
-        document = read_trial(paths)
-        if document is not None and document.state == "done":
-            store_verdicts(paths, read_judgement(paths.outcomes), folder.levels(key.problem))
 
 
 def _reason(document: TrialDocument | None) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from pbtbench.agents.base import Agent, AgentEvent, AgentResult, Task, take_answer
 from pbtbench.agents.prompts import render_prompt
@@ -148,7 +148,7 @@ class Bench:
             on_text=lambda text: self.observer.phase(key.name, f"judge {text}"),
         )
         write_judgement(paths.outcomes, judgement)
-        recall = store_verdicts(paths, judgement, self.folder.levels(key.problem))
+        verdicts = store_verdicts(paths, judgement, self.folder.levels(key.problem))
         done = {
             "state": "done",
             "error": "",
@@ -160,7 +160,7 @@ class Bench:
             ),
         }
         document.model_copy(update=done).write(paths)
-        return recall
+        return float(verdicts["metrics"]["recall"])
 
     def failed(self, key: TrialKey, error: PbtbenchError) -> None:
         """Record that a trial could not be finished; what it has so far stays."""
@@ -202,13 +202,13 @@ class Bench:
         return result
 
 
-def store_verdicts(paths: TrialPaths, judgement: Judgement, levels: Mapping[str, Level]) -> float:
-    """Score a judgement and store ``verdicts.json`` unless it says so already; its recall."""
+def store_verdicts(paths: TrialPaths, judgement: Judgement, levels: Mapping[str, Level]) -> dict[str, Any]:
+    """Score a judgement and store ``verdicts.json`` unless it says so already; the document."""
     document = verdict_document(judgement, decide(judgement), levels)
     data = dump_json(document)
     if not paths.verdicts.exists() or paths.verdicts.read_bytes() != data:
         write_atomic(paths.verdicts, data)
-    return float(document["metrics"]["recall"])
+    return document
 
 
 def _store_answer(sandbox: Sandbox, paths: TrialPaths) -> AnswerRecord:

@@ -120,7 +120,11 @@ class Bubblewrap:
 
     def alive(self) -> bool:
         """Whether process 1 still runs."""
-        return self._pidfd >= 0 and not _readable(self._pidfd, 0.0)
+        return not self.ended(within=0.0)
+
+    def ended(self, *, within: float) -> bool:
+        """Wait up to so many seconds for the end of process 1, and say whether it has come."""
+        return self._pidfd < 0 or _readable(self._pidfd, within)
 
     def complaint(self) -> str:
         """The last line that bubblewrap or process 1 wrote to stderr."""

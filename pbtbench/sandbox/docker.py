@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import io
 import secrets
+import socket
 import tarfile
+import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +140,7 @@ class DockerBackend:
         """A connected client. Raises SandboxUnavailableError when no engine answers."""
         if self._connected is None:
             self._connected = _connect()
+            weakref.finalize(self, self._connected.close)
         return self._connected
 
 
@@ -151,13 +154,26 @@ def _connect() -> APIClient:
         settings: dict[str, Any] = {**kwargs_from_env()}
         if "base_url" not in settings and (context := docker.ContextAPI.get_current_context()):
             settings |= {"base_url": context.Host, "tls": context.TLSConfig or False}
+        _knock(settings.get("base_url") or "unix:///var/run/docker.sock")
         # Asking for the version is the first request: an engine that hangs must not hang us.
-        version = docker.APIClient(timeout=_PING_SECONDS, **settings).version()["ApiVersion"]
+        with contextlib.closing(docker.APIClient(timeout=_PING_SECONDS, **settings)) as client:
+            version = client.version()["ApiVersion"]
         return docker.APIClient(timeout=CLIENT_SECONDS, version=version, **settings)
-    except (DockerException, RequestException) as error:
+    except (DockerException, RequestException, OSError) as error:
         raise SandboxUnavailableError(
             f"no Docker engine answers ({_line(error)})", hint="Start Docker, or set DOCKER_HOST"
         ) from error
+
+
+def _knock(url: str) -> None:
+    """Raises OSError when nobody listens on the unix socket: the client would leak a socket then."""
+    kind, _, path = url.partition("://")
+    if kind in ("unix", "http+unix"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+            except OSError as error:
+                raise OSError(f"{path}: {error.strerror}") from error
 
 
 def _configuration(client: APIClient, spec: SandboxSpec) -> dict[str, Any]:

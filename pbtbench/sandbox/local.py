@@ -10,7 +10,6 @@ import contextlib
 import os
 import platform
 import posixpath
-import select
 import selectors
 import socket
 import threading
@@ -34,6 +33,7 @@ from pbtbench.sandbox.layout import (
     process_limits,
 )
 from pbtbench.sandbox.output import CappedOutput
+from pbtbench.sandbox.pipes import LocalChannel, Pipes, write_some
 from pbtbench.sandbox.registry import Registry
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalBackend", "LocalImage", "spawn_bwrap"]
 
 _START_SECONDS = 60.0
+_END_SECONDS = 5.0
 _CHUNK = 65536
 
 
@@ -108,7 +109,7 @@ def _set_up(control: socket.socket, spec: SandboxSpec, bubblewrap: Bubblewrap) -
         reason = bubblewrap.complaint() or str(error) or "process 1 ended"
         raise InfraError(f"the sandbox did not start: {reason}") from error
     if reply["error"]:
-        raise InfraError(f"the sandbox did not start: {reply['error']}")
+        raise InfraError(f"the sandbox did not start: {' '.join(reply['error'].split())}")
     control.settimeout(None)
 
 
@@ -171,7 +172,7 @@ class LocalSandbox:
     ) -> Channel:
         """Start a command and talk to it over its stdin and stdout. Raises SandboxDiedError."""
         request = self._command(argv, cwd, env, timeout=None, keep_orphans=False)
-        with _Pipes() as pipes, Path(os.devnull).open("wb") as nowhere:
+        with Pipes() as pipes, Path(os.devnull).open("wb") as nowhere:
             stdin, stdout = pipes.to_child(), pipes.from_child()
             connection = self._request(request, [*pipes.child_ends, nowhere.fileno()])
             pipes.keep(stdin, stdout)
@@ -242,7 +243,7 @@ class LocalSandbox:
     ) -> CommandResult:
         started = time.monotonic()
         stdout, stderr = CappedOutput(output), CappedOutput(output)
-        with _Pipes() as pipes:
+        with Pipes() as pipes:
             feed, out, err = pipes.to_child(), pipes.from_child(), pipes.from_child()
             connection = self._request(request, pipes.child_ends)
             with connection:
@@ -263,7 +264,7 @@ class LocalSandbox:
     def _pump(
         self,
         connection: socket.socket,
-        pipes: _Pipes,
+        pipes: Pipes,
         feed: int,
         stdin: bytes,
         sinks: Mapping[int, CappedOutput],
@@ -285,7 +286,7 @@ class LocalSandbox:
                     self.close()
                     raise SandboxDiedError("a command outlived its time limit; the sandbox was killed")
                 if feed in ready:
-                    unsent = unsent[_write_some(feed, unsent) :]
+                    unsent = unsent[write_some(feed, unsent) :]
                     if not unsent:
                         selector.unregister(feed)
                         pipes.close(feed)
@@ -304,111 +305,11 @@ class LocalSandbox:
                     return reply
 
     def _died(self) -> SandboxDiedError:
-        reason = "" if self.alive() else " (process 1 has ended)"
+        # Streams end a moment before the process that held them is gone.
+        ended = self._bubblewrap.ended(within=_END_SECONDS)
+        reason = " (process 1 has ended)" if ended else ""
         return SandboxDiedError(f"{self.name} no longer answers{reason}")
-
-
-class LocalChannel:
-    """A running command of a local sandbox."""
-
-    def __init__(self, connection: socket.socket, stdin: int, stdout: int) -> None:
-        self._connection = connection
-        self._stdin = os.fdopen(stdin, "wb", buffering=0)
-        self._stdout = os.fdopen(stdout, "rb", buffering=0)
-        self._lock = threading.Lock()
-        os.set_blocking(stdin, True)
-
-    def send(self, data: bytes) -> None:
-        """Write all of ``data``. Raises SandboxDiedError."""
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[self._stdin.write(view) or 0 :]
-        except (OSError, ValueError) as error:
-            raise SandboxDiedError("the command at the other end has ended") from error
-
-    def receive(self, timeout: float | None) -> bytes:
-        """Some bytes, ``b""`` at end of stream. Raises TimeoutError."""
-        try:
-            poll = select.poll()
-            poll.register(self._stdout, select.POLLIN)
-            if not poll.poll(None if timeout is None else timeout * 1000):
-                raise TimeoutError(f"nothing came within {timeout} s")
-            return self._stdout.read(_CHUNK) or b""
-        except ValueError:  # closed
-            return b""
-
-    def fileno(self) -> int:
-        """Descriptor of the command's stdout."""
-        return self._stdout.fileno()
-
-    def close(self) -> None:
-        """Kill the command and all it started, and wait until that is done."""
-        with self._lock, contextlib.suppress(OSError, EOFError):
-            try:
-                self._connection.settimeout(GRACE_SECONDS)
-                self._connection.shutdown(socket.SHUT_WR)
-                wire.receive_message(self._connection)
-            finally:
-                self._connection.close()
-                self._stdin.close()
-                self._stdout.close()
-
-
-class _Pipes:
-    """The pipes of one command: closed at the end whatever happens."""
-
-    def __init__(self) -> None:
-        self._open: set[int] = set()
-        self.child_ends: list[int] = []
-
-    def __enter__(self) -> _Pipes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for fd in self._open:
-            os.close(fd)
-
-    def to_child(self) -> int:
-        """A pipe to write to; our end does not block."""
-        theirs, ours = os.pipe()
-        return self._add(ours, theirs)
-
-    def from_child(self) -> int:
-        """A pipe to read from; our end does not block."""
-        ours, theirs = os.pipe()
-        return self._add(ours, theirs)
-
-    def close(self, fd: int) -> None:
-        """Close one of our ends early."""
-        self._open.discard(fd)
-        os.close(fd)
-
-    def close_child_ends(self) -> None:
-        """Once they are handed over: only then does the end of the command end the streams."""
-        for fd in self.child_ends:
-            self.close(fd)
-
-    def keep(self, *fds: int) -> None:
-        """Leave these to the caller."""
-        self._open.difference_update(fds)
-
-    def _add(self, ours: int, theirs: int) -> int:
-        os.set_blocking(ours, False)
-        self._open |= {ours, theirs}
-        self.child_ends.append(theirs)
-        return ours
 
 
 def _copy(*argv: str) -> dict[str, Any]:
     return {"op": "files", "argv": argv, "timeout": COPY_SECONDS, "keep_orphans": True}
-
-
-def _write_some(fd: int, data: memoryview) -> int:
-    """Bytes taken; all of them when nobody reads any more."""
-    try:
-        return os.write(fd, data[:_CHUNK])
-    except BlockingIOError:
-        return 0
-    except BrokenPipeError:
-        return len(data)

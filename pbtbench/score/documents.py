@@ -21,7 +21,7 @@ NOT_REACHED = "not_reached"
 """Stands for an outcome that was not produced because the function never enters the bug's code."""
 
 _WORST_FIRST = ("crashed", "exited", "timeout", "import_error", "failed", "passed", "xfailed", "skipped")
-_LATEST_FIRST = ("isolate", "decide", "screen")
+_STAGES = ("screen", "decide", "isolate")
 
 
 def score_document(
@@ -72,35 +72,28 @@ def _bug(verdict: BugVerdict) -> dict[str, Any]:
 
 def _functions(judgement: Judgement) -> dict[str, Any]:
     latest: dict[tuple[str, str, int], dict[str, Outcome]] = {}
-    rank = {stage: position for position, stage in enumerate(_LATEST_FIRST)}
     for row in judgement.outcomes:
         cases = latest.setdefault((row.function, row.tree, row.seed), {})
         seen = cases.get(row.case)
-        if seen is None or rank[row.stage] <= rank[seen.stage]:
+        if seen is None or _STAGES.index(row.stage) >= _STAGES.index(seen.stage):
             cases[row.case] = row
-
-    def entry(function: str, tree: str, seed: int, bug: str | None) -> str | None:
-        rows = latest.get((function, tree, seed))
-        if rows:
-            return _worst(row.status for row in rows.values())
-        failing = [
-            row for row in latest.get((function, BUGGY, seed), {}).values() if row.status in NOT_PASSING
-        ]
-        if bug is not None and failing and not any(bug in row.reached for row in failing):
-            return NOT_REACHED
-        return None
-
-    trees: list[tuple[str, str | None]] = [(BUGGY, None), (CLEAN, None)]
-    trees += [(fixed(bug), bug) for bug in judgement.bugs]
-    trees += [(only(bug), None) for bug in judgement.bugs]
-    return {
-        function: {
-            "outcomes": {
-                tree_label(tree): [entry(function, tree, seed, bug) for seed in judgement.seeds]
-                for tree, bug in trees
-            }
-        }
+    status = {place: _worst(row.status for row in cases.values()) for place, cases in latest.items()}
+    trees = (BUGGY, CLEAN, *map(fixed, judgement.bugs), *map(only, judgement.bugs))
+    functions: dict[str, dict[str, list[str | None]]] = {
+        function: {tree: [None] * len(judgement.seeds) for tree in trees}
         for function in _all_functions(judgement)
+    }
+    position = {seed: index for index, seed in enumerate(judgement.seeds)}
+    for (function, tree, seed), cases in latest.items():
+        if tree == BUGGY and status[function, tree, seed] in NOT_PASSING:
+            reached = {bug for row in cases.values() if row.status in NOT_PASSING for bug in row.reached}
+            for bug in set(judgement.bugs) - reached:
+                if (function, fixed(bug), seed) not in status:
+                    functions[function][fixed(bug)][position[seed]] = NOT_REACHED
+        functions[function][tree][position[seed]] = status[function, tree, seed]
+    return {
+        function: {"outcomes": {tree_label(tree): entries for tree, entries in outcomes.items()}}
+        for function, outcomes in functions.items()
     }
 
 

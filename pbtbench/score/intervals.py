@@ -45,8 +45,11 @@ def cluster_interval(
         return None
     estimate = float(numerator.sum() / denominator.sum())
     draws = _draws(len(numerator), resamples, seed)
-    weight = draws @ denominator
-    drawn = (draws @ numerator)[weight > 0] / weight[weight > 0]
+    if sizes is None:
+        drawn = draws @ (numerator / len(numerator))
+    else:
+        weight = draws @ denominator
+        drawn = (draws @ numerator)[weight > 0] / weight[weight > 0]
     tail = 100 * (1 - LEVEL) / 2
     low, high = np.percentile(drawn, (tail, 100 - tail))
     return Interval(estimate, float(low), float(high))

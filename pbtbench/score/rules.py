@@ -95,20 +95,22 @@ def decide(judgement: Judgement) -> Verdicts:
     def in_order(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(set(names), key=lambda name: (order.get(name, len(order)), name)))
 
-    rules: dict[Rule, dict[str, BugVerdict]] = {}
+    failing = [case for case in histories if case.ever_fails]
+    rules: dict[Rule, dict[str, BugVerdict]] = {rule: {} for rule in RULES}
     for rule in RULES:
-        rules[rule] = {
-            bug: BugVerdict(
+        for bug in judgement.bugs:
+            earned = {case: [case.credit(rule, bug, seed) for seed in judgement.seeds] for case in failing}
+            rules[rule][bug] = BugVerdict(
                 credits=tuple(
-                    in_order(case.function for case in histories if case.credit(rule, bug, seed))
-                    for seed in judgement.seeds
+                    in_order(case.function for case, by_seed in earned.items() if by_seed[position])
+                    for position in range(len(judgement.seeds))
                 ),
                 confirmed_by=in_order(
-                    case.function for case in histories if case.confirms(rule, bug, judgement.seeds)
+                    case.function
+                    for case, by_seed in earned.items()
+                    if all(by_seed) and case.confirms(by_seed, judgement.seeds)
                 ),
             )
-            for bug in judgement.bugs
-        }
     return Verdicts(
         rules=rules,
         clean=_clean(judgement, histories),
@@ -159,11 +161,15 @@ class _Case:
                 return failing
         return ()
 
-    def confirms(self, rule: Rule, bug: str, seeds: Sequence[int]) -> bool:
-        earned = [self.credit(rule, bug, seed) for seed in seeds]
+    @property
+    def ever_fails(self) -> bool:
+        """Whether any run did not pass; a case without one can earn nothing."""
+        return any(row.status in NOT_PASSING for row in self.rows)
+
+    def confirms(self, earned: Sequence[Sequence[Outcome]], seeds: Sequence[int]) -> bool:
+        """Whether credits earned under every seed (the failing rows of each) are confirmed."""
         return (
             bool(earned)
-            and all(earned)
             and all(_fails_in_call(row) for rows in earned for row in rows)
             and self.passes_on_clean(seeds) is True
             and not any(row.status in SKIPPING or row.read_source for row in self.rows)
@@ -178,6 +184,8 @@ class _Case:
         return all(row.status == "passed" for rows in runs for row in rows)
 
     def unstable(self, bugs: Sequence[str], seeds: Sequence[int]) -> bool:
+        if len({row.status for row in self.rows}) == 1:
+            return False
         statuses: dict[tuple[str, int], set[Status]] = defaultdict(set)
         for row in self.rows:
             statuses[row.tree, row.seed].add(row.status)

@@ -44,7 +44,11 @@ IN_ONE_CASE = {
         "    subprocess.Popen(['/bin/sh', '-c', 'trap \"\" TERM; sleep 1000'], start_new_session=True)\n"
         "    assert 0"
     ),
-    "leaves threads": "import threading, time\n    threading.Thread(target=time.sleep, args=(1000,)).start(); assert 0",
+    "leaves threads": (
+        "import threading, time\n"
+        "    threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+        "    assert 0"
+    ),
     "forks without end": "import os\n    while True: os.fork()",
     "breaks the working folder": "import os, shutil; shutil.rmtree(os.getcwd()); assert 0",
     "clears sys.path and modules": "import sys; sys.path.clear(); sys.modules.clear(); assert 0",
@@ -216,7 +220,7 @@ def test_a_test_that_reads_the_library_is_never_confirmed(judge: Judge, expressi
 
 def test_reports_and_imports_are_no_reading(judge: Judge) -> None:
     judgement = judge(
-        "import importlib, toybox\nfrom hypothesis import given, strategies as st\n"
+        "import importlib, toybox\nfrom toybox.part import deep\nfrom hypothesis import given, strategies as st\n"
         "@given(st.builds(toybox.Stack), st.integers(6, 9))\ndef test_builds(stack, n):\n"
         "    importlib.reload(toybox)\n    assert toybox.clamp(n, 0, 5) == 5\n"
     )

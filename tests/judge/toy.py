@@ -101,6 +101,8 @@ def wheel() -> bytes:
     """The library as a wheel."""
     files = {
         "toybox/__init__.py": CORE.encode(),
+        "toybox/part/__init__.py": b"",
+        "toybox/part/deep.py": b"ANSWER = 42\n",
         "toybox-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: toybox\nVersion: 1.0\n",
         "toybox-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }

@@ -83,7 +83,10 @@ class TestJournal:
 
 class TestOutcomes:
     def test_a_judgement_comes_back_as_it_was(self, tmp_path):
-        rows = [*every_seed("bug_1"), Outcome("f", "f[\ud800\n]", "buggy", 1, "crashed", extra={"a": [1]})]
+        rows = [
+            *every_seed("bug_1"),
+            Outcome("f", "f[\ud800\n\u2028\x85]", "buggy", 1, "crashed", extra={"a": [1]}),
+        ]
         stored = replace(judgement(rows), file_message="é", notes=("one", "two"), seconds=1.5)
         write_judgement(tmp_path / "o.jsonl", stored)
         assert read_judgement(tmp_path / "o.jsonl") == stored

@@ -9,7 +9,7 @@ import pytest
 
 from pbtbench.errors import ConfigurationError, SelectionError
 from pbtbench.runs.folder import open_run
-from pbtbench.runs.summary import rescore, summarise
+from pbtbench.runs.summary import summarise
 from tests.runs.parts import Parts
 
 
@@ -23,7 +23,7 @@ def test_scoring_again_repairs_verdicts_from_outcomes(parts):
     path = folder.trial(folder.planned[0]).verdicts
     good = path.read_bytes()
     path.write_text("{}")
-    rescore(open_run(parts.root))
+    summarise(open_run(parts.root), rescore=True)
     assert path.read_bytes() == good
 
 
@@ -31,7 +31,7 @@ def test_scoring_again_writes_nothing_that_is_right_already(parts):
     folder = parts.run().folder
     path = folder.trial(folder.planned[0]).verdicts
     before = path.stat().st_mtime_ns
-    rescore(folder)
+    summarise(folder, rescore=True)
     assert path.stat().st_mtime_ns == before
 
 
@@ -67,6 +67,5 @@ def test_three_hundred_trials_are_scored_again_in_seconds(parts):
     parts.problems = tuple(make_problem(f"DEMO-{n:03}") for n in range(30))
     folder = parts.run(repeats=10).folder
     begin = time.process_time()
-    rescore(folder)
-    summarise(folder)
+    summarise(folder, rescore=True)
     assert time.process_time() - begin < 4

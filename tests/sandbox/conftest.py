@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,15 +67,9 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _python_of(image: str) -> str:
-    import docker
-
-    client = docker.from_env()
-    try:
-        command = ["/opt/venv/bin/python", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        output = client.containers.run(image, command, network_mode="none", remove=True)
-    finally:
-        client.close()
-    return output.decode().strip()
+    program = "import sys; print('%d.%d' % sys.version_info[:2])"
+    command = ["docker", "run", "--rm", "--network=none", image, "/opt/venv/bin/python", "-c", program]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from pbtbench.errors import SandboxDiedError
 from pbtbench.sandbox.base import MIB, Sandbox
-from tests.sandbox.conftest import LIMITS, Start
+from tests.sandbox.conftest import LIMITS, Start, World
 from tests.sandbox.inside import ask, python, shell
 
 DISK = 4 * MIB
@@ -159,3 +159,17 @@ def test_even_empty_files_are_limited(start: Start) -> None:
 
 def test_no_core_is_written_and_files_are_limited(sandbox: Sandbox) -> None:
     assert shell(sandbox, "ulimit -c; ulimit -n").stdout == b"0\n4096\n"
+
+
+@pytest.mark.parametrize("call", ["memfd_create(b'x', 0)", "shmget(0, 1 << 20, 0o1600)"])
+def test_memory_is_counted_or_cannot_be_had(sandbox: Sandbox, world: World, call: str) -> None:
+    result = python(
+        sandbox,
+        f"""
+        import ctypes, errno
+        libc = ctypes.CDLL(None, use_errno=True)
+        print(libc.{call}, errno.errorcode.get(ctypes.get_errno()))
+        """,
+    )
+    if world.backend.name == "local":  # Docker's control group counts it
+        assert result.stdout == b"-1 ENOSYS\n"

@@ -206,14 +206,15 @@ class Writer:
         return "\n\n\n".join([header.strip(), *(test.text for test in tests)]) + "\n"
 
 
-def write_module(writer: Writer, module: types.ModuleType, except_: tuple[type[Exception], ...]) -> None:
-    """Everything the ghostwriter has to say about one module."""
+def write_module(
+    writer: Writer, callables: list[Callable[..., object]], except_: tuple[type[Exception], ...]
+) -> None:
+    """Everything the ghostwriter has to say about what one module offers."""
     from hypothesis.extra import ghostwriter
 
-    callables = public_callables(module)
     try:
         with cpu_limit(MODULE_SECONDS):
-            writer.add(ghostwriter.magic(module, except_=except_))
+            writer.add(ghostwriter.magic(*callables, except_=except_))
     except Exception:  # noqa: BLE001 - one function that it cannot handle spoils the module: one by one then
         for function in callables:
             with suppress(Exception), cpu_limit(FUNCTION_SECONDS):
@@ -241,10 +242,14 @@ def main(name: str, target: str, most: int, seconds: float) -> dict[str, object]
     modules = list(public_modules(name))
     except_ = own_exceptions(modules)
     writer, why, unseen = Writer(), "", 0
+    seen: set[int] = set()
     for module in modules:
         if time.process_time() < seconds:
+            new = [value for value in public_callables(module) if id(value) not in seen]
+            seen |= set(map(id, new))
             writer.next_module()
-            write_module(writer, module, except_)
+            if new:
+                write_module(writer, new, except_)
         else:
             unseen += 1
             why = f"{seconds:g} s of CPU time are used up"

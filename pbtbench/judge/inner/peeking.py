@@ -18,6 +18,7 @@ from typing import Any
 _SPAWN_EVENTS = frozenset(
     {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty", "os.system"}
 )
+_IMPORTING = frozenset({"_find_and_load", "exec_module"})
 _CODE_ATTRIBUTES = frozenset({"__code__", "co_code", "func_code"})
 
 
@@ -76,7 +77,7 @@ class PeekDetector:
         frame = sys._getframe(2)  # noqa: SLF001 -- there is no public way without its cost
         while frame is not None:
             filename = frame.f_code.co_filename
-            if filename.startswith("<frozen importlib") and frame.f_code.co_name == "exec_module":
+            if filename.startswith("<frozen importlib") and frame.f_code.co_name in _IMPORTING:
                 return False  # an import is how the library is meant to be read
             outside_stdlib = filename.startswith(self._site_packages) or not (
                 filename.startswith((self._stdlib, "<frozen ")) or filename == __file__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 MS_RDONLY = 1
@@ -24,6 +25,8 @@ _PR_CAPBSET_READ = 23
 _PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -129,6 +132,57 @@ def die_with_parent(signal_number: int) -> None:
     _checked(_prctl(_PR_SET_PDEATHSIG, signal_number), "prctl pdeathsig")
 
 
+class _Instruction(ctypes.Structure):
+    """One instruction of a classic BPF program."""
+
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_true", ctypes.c_uint8),
+        ("if_false", ctypes.c_uint8),
+        ("operand", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+_LOAD_WORD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
+_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE = 0, 4
+_X32 = 0x40000000
+_UNCOUNTED = {
+    # architecture: (its number in a filter, numbers of shmget, memfd_create, memfd_secret,
+    # io_uring_setup, userfaultfd, bpf, perf_event_open, add_key, request_key, keyctl)
+    "x86_64": (0xC000003E, (29, 319, 447, 425, 323, 321, 298, 248, 249, 250)),
+    "aarch64": (0xC00000B7, (194, 279, 447, 425, 282, 280, 241, 217, 218, 219)),
+}
+
+
+def refuse_system_calls() -> None:
+    """Make some system calls fail as if this kernel did not have them; needs no_new_privs.
+
+    They hold memory that belongs to no process and no file system, so no limit of a sandbox
+    would count it, or are of use to attackers only. On an unknown architecture nothing is refused.
+    """
+    if os.uname().machine not in _UNCOUNTED:
+        return
+    architecture, numbers = _UNCOUNTED[os.uname().machine]
+    count = len(numbers)
+    lines = [
+        (_LOAD_WORD, 0, 0, _OFFSET_OF_ARCHITECTURE),
+        (_JUMP_IF_EQUAL, 0, count + 3, architecture),
+        (_LOAD_WORD, 0, 0, _OFFSET_OF_NUMBER),
+        (_JUMP_IF_AT_LEAST, count + 1, 0, _X32),
+        *((_JUMP_IF_EQUAL, count - index, 0, number) for index, number in enumerate(numbers)),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
+    instructions = (_Instruction * len(lines))(*(_Instruction(*line) for line in lines))
+    program = _Program(len(lines), instructions)
+    _checked(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program)), "prctl seccomp")
+
+
 class _CapabilityHeader(ctypes.Structure):
     _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
 
@@ -142,7 +196,7 @@ class _CapabilityData(ctypes.Structure):
 
 
 def drop_privileges() -> None:
-    """Give up every capability for good, for this process and all it starts.
+    """Give up every capability for good, for this process and all it starts, and some system calls.
 
     Bounding, ambient, permitted, effective and inheritable sets are empty afterwards, and no exec
     can bring anything back (no_new_privs). Needs CAP_SETPCAP unless the bounding set is empty;
@@ -158,3 +212,4 @@ def drop_privileges() -> None:
     nothing = (_CapabilityData * 2)()
     _checked(_libc.capset(ctypes.byref(header), nothing), "capset")
     _checked(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "prctl no_new_privs")
+    refuse_system_calls()

@@ -84,5 +84,5 @@ def _show_below(below: int, folder: str) -> None:
 def _extract(archive: int, destination: str) -> None:
     import tarfile  # only here: it costs more than the rest of init
 
-    with os.fdopen(archive, "rb", closefd=False) as stream, tarfile.open(fileobj=stream, mode="r:*") as tar:
+    with os.fdopen(archive, "rb", closefd=False) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
         tar.extractall(destination, filter="tar")

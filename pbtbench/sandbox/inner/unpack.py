@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     destination, strip = arguments[0], int(arguments[1])
     try:
         os.makedirs(destination, exist_ok=True)
-        with tarfile.open(fileobj=sys.stdin.buffer, mode="r|*") as tar:
+        with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as tar:
             tar.extractall(destination, members=_members(tar, strip), filter="tar")
     except (OSError, tarfile.TarError) as error:
         os.write(2, str(error).encode(errors="backslashreplace"))
