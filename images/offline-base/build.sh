@@ -12,8 +12,10 @@ command -v debootstrap > /dev/null || die "debootstrap is not installed; install
 
 mirror=${PBTBENCH_DEBIAN_MIRROR:-}
 if [ -z "$mirror" ]; then
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Origin: Debian' 'Label: Debian' 2> /dev/null \
-        | head -n 1 || true)
+    targets() { apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' "$@" 2> /dev/null || true; }
+    mirror=$(targets 'Origin: Debian' 'Label: Debian' | sed -n 1p)
+    # Before the first "apt-get update" nothing is known of origins; the first source is the main one.
+    [ -n "$mirror" ] || mirror=$(targets | sed -n 1p)
 fi
 [ -n "$mirror" ] || die "apt on this machine uses no Debian mirror; name one in PBTBENCH_DEBIAN_MIRROR"
 eval "$(apt-config shell proxy Acquire::http::Proxy)"

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import BuildError, ProblemError
+from pbtbench.images.hints import scrubbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,8 @@ def vendored(problem: Problem) -> Vendored:
     files: dict[str, bytes] = {}
     _add(files, DOCS, _read_beside(problem, problem.vendored_docs or ()))
     _add(files, TESTS, _read_beside(problem, problem.vendored_tests or ()))
+    if problem.published:
+        files = {path: scrubbed(text) if path.endswith(".py") else text for path, text in files.items()}
     return Vendored(files, problem.vendored_docs is not None, problem.vendored_tests is not None)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pbtbench.errors import BuildError, DiskFullError, PbtbenchError, SandboxUnavailableError
+from pbtbench.sandbox import owner
+from pbtbench.sandbox.docker import OWNER_LABEL
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -124,7 +126,7 @@ class Engine:
                 user="0",
                 working_dir="/",
                 network_mode="none",
-                labels={OWNER: "build"},
+                labels=_labels(),
             )
             try:
                 if folder is not None:
@@ -142,9 +144,7 @@ class Engine:
     def files(self, image: str) -> Iterator[tuple[str, bytes]]:
         """(absolute path, content) of every regular file in an image."""
         with _translated(image), tempfile.TemporaryFile() as exported:
-            container = self.client.containers.create(
-                image, ["/"], network_mode="none", labels={OWNER: "build"}
-            )
+            container = self.client.containers.create(image, ["/"], network_mode="none", labels=_labels())
             try:
                 blocks: Iterable[bytes] = cast("Iterable[bytes]", container.export())  # types-docker says str
                 exported.writelines(blocks)
@@ -155,6 +155,11 @@ class Engine:
                 for member in tar:
                     if member.isfile() and (file := tar.extractfile(member)):
                         yield f"/{member.name}", file.read()
+
+
+def _labels() -> dict[str, str]:
+    """Labels of a throw-away container: when this process dies, the Docker backend's sweep removes it."""
+    return {OWNER: "build", OWNER_LABEL: owner.identify()}
 
 
 def _packed(folder: Path) -> bytes:

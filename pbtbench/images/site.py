@@ -17,10 +17,11 @@ _TEST_FOLDERS = frozenset({"test", "tests"})
 
 
 def library_files(library: Library, wheel: Path, *, with_tests: bool = True) -> dict[str, bytes]:
-    """What the wheel puts in site-packages, without the library's own test suite.
+    """What the wheel puts in site-packages, without the library's own tests.
 
-    Tests that ``library.tests.paths`` names inside the package are left out: the agent gets them as
-    ``existing_tests``. Without ``with_tests`` everything that looks like a test goes.
+    Of a suite that lies inside the package (``library.tests.paths``) the test modules are left out: the
+    agent gets them as ``existing_tests``. Its other files stay, for suites import them by the package's
+    name. Without ``with_tests`` everything that looks like a test goes.
     Raises BuildError when the wheel is malformed or does not hold ``library.module``.
     """
     files = install(wheel).files
@@ -28,7 +29,8 @@ def library_files(library: Library, wheel: Path, *, with_tests: bool = True) -> 
     kept = {
         path: content
         for path, content in files.items()
-        if not _below(path, packaged) and (with_tests or not _looks_like_test(path))
+        if not (_is_test_module(path) and _below(path, packaged))
+        and (with_tests or not _looks_like_test(path))
     }
     if not any(
         top in kept or _below(path, {top.removesuffix(".py")}) for top in _roots(library) for path in kept
@@ -89,7 +91,10 @@ def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
+def _is_test_module(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
 def _looks_like_test(path: str) -> bool:
-    *folders, name = path.split("/")
-    in_folder = any(folder in _TEST_FOLDERS for folder in folders[1:])
-    return in_folder or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))
+    return _is_test_module(path) or any(folder in _TEST_FOLDERS for folder in path.split("/")[1:-1])

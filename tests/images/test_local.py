@@ -159,6 +159,37 @@ def test_a_patch_that_does_not_apply_fails_before_anything_is_built(
     assert steps == []
 
 
+def test_a_published_problem_brings_its_documents_and_loses_its_hints(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "index"
+    index.mkdir()
+    (index / "toylib-1.0-py3-none-any.whl").write_bytes(toy.wheel_bytes())
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(index), "CONFIG_FILE": "/dev/null"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    for path, text in {
+        "docs/manual.md": "# Manual\n",
+        "existing_tests/test_basic.py": "import toylib  # BUG: largest\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    problem = toy.problem(
+        tmp_path,
+        toy.library().model_copy(update={"wheel": None, "sdist": None, "requires": None}),
+        toy.patch("toylib/core.py", "one + two", "one - two  # BUG: minus"),
+        published=True,
+        vendored_docs=(Path("docs/manual.md"),),
+        vendored_tests=(Path("existing_tests/test_basic.py"),),
+    )
+    prepared = LocalImages(store, lambda _: None).prepare(problem)
+    site, workspace = prepared.agent_spec(label="run", limits=Limits()).archives
+    assert read_tar(workspace.path) == {
+        "docs/manual.md": b"# Manual\n",
+        "existing_tests/test_basic.py": b"import toylib\n",
+    }
+    assert b"return one - two\n" in read_tar(site.path)["toylib/core.py"]
+
+
 @pytest.mark.parametrize("base", ["/nowhere/python3", "/bin/false"])
 def test_a_base_that_is_no_python_is_one_clear_error(store: Store, base: str) -> None:
     with pytest.raises(BuildError, match=base):

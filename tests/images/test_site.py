@@ -58,10 +58,12 @@ def test_something_else_than_a_wheel_is_one_clear_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "paths", [("toylib/tests",), ("src/toylib/tests",), ("toylib/tests/test_inside.py",)]
 )
-def test_upstream_tests_inside_the_package_are_not_installed(wheel: Path, paths: tuple[str, ...]) -> None:
+def test_of_a_suite_inside_the_package_only_helpers_are_installed(
+    wheel: Path, paths: tuple[str, ...]
+) -> None:
     files = site.library_files(toy.library(tests=UpstreamTests(paths=paths)), wheel)
-    assert "toylib/core.py" in files
-    assert not [path for path in files if path.startswith("toylib/tests")]
+    assert "toylib/tests/test_inside.py" not in files
+    assert {"toylib/core.py", "toylib/tests/helper.py"} <= set(files)
 
 
 def test_tests_beside_the_package_leave_the_package_as_it_is(wheel: Path) -> None:
@@ -70,7 +72,7 @@ def test_tests_beside_the_package_leave_the_package_as_it_is(wheel: Path) -> Non
 
 def test_a_problem_without_base_tests_has_none_in_the_package(wheel: Path) -> None:
     files = site.library_files(toy.library(), wheel, with_tests=False)
-    assert "toylib/tests/test_inside.py" not in files
+    assert not [path for path in files if path.startswith("toylib/tests")]
     assert "toylib/core.py" in files
 
 

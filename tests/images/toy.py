@@ -31,6 +31,7 @@ def largest(values):
             best = value
     return best
 """,
+    "toylib/tests/helper.py": b"ONE = 1\n",
     "toylib/tests/test_inside.py": b"from toylib import add\n\n\ndef test_add():\n    assert add(1, 2)\n",
 }
 
