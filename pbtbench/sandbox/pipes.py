@@ -78,12 +78,15 @@ class LocalChannel:
         self._stdin = os.fdopen(stdin, "wb", buffering=0)
         self._stdout = os.fdopen(stdout, "rb", buffering=0)
         self._lock = threading.Lock()
+        self._ended = False
         os.set_blocking(stdin, True)
 
     def send(self, data: bytes) -> None:
         """Write all of ``data``. Raises SandboxDiedError."""
         view = memoryview(data)
         try:
+            if self._ended:  # the pipe may break a moment later only
+                raise BrokenPipeError
             while view:
                 view = view[self._stdin.write(view) or 0 :]
         except (OSError, ValueError) as error:
@@ -96,9 +99,11 @@ class LocalChannel:
             poll.register(self._stdout, select.POLLIN)
             if not poll.poll(None if timeout is None else timeout * 1000):
                 raise TimeoutError(f"nothing came within {timeout} s")
-            return self._stdout.read(CHUNK) or b""
+            data = self._stdout.read(CHUNK) or b""
         except ValueError:  # closed
-            return b""
+            data = b""
+        self._ended = not data
+        return data
 
     def fileno(self) -> int:
         """Descriptor of the command's stdout."""
