@@ -122,6 +122,36 @@ def test_only_the_documented_places_can_be_written_to(sandbox: Sandbox) -> None:
         assert shell(sandbox, f"touch {folder}/x && rm {folder}/x").exit_code == 0
 
 
+def test_no_setting_of_the_kernel_can_be_changed(sandbox: Sandbox) -> None:
+    settings = ask(
+        sandbox,
+        """
+        import json, os
+        found, seen = [], 0
+        for folder, folders, files in os.walk("/proc"):
+            if folder == "/proc":
+                processes = [name for name in folders if name.isdigit() or "self" in name]
+                folders[:] = {*folders} - {*processes, "pressure"}  # the latter: requests for notices
+            for path in (os.path.join(folder, name) for name in files):
+                if os.path.isfile(path) and not os.path.islink(path):
+                    seen += 1
+                    if os.access(path, os.W_OK):
+                        found.append(path)
+        print(json.dumps([seen, found]))
+        """,
+    )
+    assert settings[0] > 100
+    assert settings[1] == []
+    for name in ("kernel/core_pattern", "vm/swappiness", "user/max_user_namespaces"):
+        failed = error_of(sandbox, f"os.open('/proc/sys/{name}', os.O_WRONLY)")
+        assert failed in {"EROFS", "EACCES"}, name
+
+
+@pytest.mark.parametrize("name", ["kcore", "kmsg", "timer_list", "slabinfo", "kpageflags", "vmallocinfo"])
+def test_what_the_kernel_tells_root_alone_is_not_told(sandbox: Sandbox, name: str) -> None:
+    assert shell(sandbox, f"head -c 10 /proc/{name}").stdout == b""
+
+
 def test_message_queues_cannot_be_made(sandbox: Sandbox) -> None:
     failed = python(
         sandbox,

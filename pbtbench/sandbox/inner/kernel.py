@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -96,18 +97,39 @@ def become_user(uid: int, gid: int) -> None:
     """Continue as ``uid``:``gid`` in a new user namespace, in which no other one can be made.
 
     Every capability over the namespaces held so far (mounts, network) is lost. A user namespace of its
-    own would let foreign code mount file systems without a size limit. Call before ``forbid_tracing``.
+    own would let foreign code mount file systems without a size limit. ``/proc`` becomes read-only and
+    what only root may read of it empty: to the kernel, the user of a sandbox that root has started
+    *is* root, who needs no capability to change the settings of the host there. Call before
+    ``forbid_tracing``.
     """
     outer_uid, outer_gid = os.geteuid(), os.getegid()
-    _checked(_libc.unshare(CLONE_NEWUSER), "unshare users")
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{uid} {outer_uid} 1")
-    _write("/proc/self/gid_map", f"{gid} {outer_gid} 1")
-    _write("/proc/sys/user/max_user_namespaces", "0")
+    writable = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        mount("/proc", "/proc", flags=MS_BIND)
+        _hide_secrets_of("/proc")
+        make_read_only("/proc")
+        _checked(_libc.unshare(CLONE_NEWUSER), "unshare users")
+        _write(writable, "self/setgroups", "deny")
+        _write(writable, "self/uid_map", f"{uid} {outer_uid} 1")
+        _write(writable, "self/gid_map", f"{gid} {outer_gid} 1")
+        _write(writable, "sys/user/max_user_namespaces", "0")
+    finally:
+        os.close(writable)
 
 
-def _write(path: str, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+def _hide_secrets_of(folder: str) -> None:
+    for name in os.listdir(folder):
+        path = f"{folder}/{name}"
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            continue  # a process that has ended
+        if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
+            mount("/dev/null", path, flags=MS_BIND)
+
+
+def _write(folder: int, path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         os.write(fd, text.encode())
     finally:
