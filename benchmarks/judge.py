@@ -74,7 +74,14 @@ def credits_of(judgement: Judgement) -> Credits:
 
 
 def ours(
-    prepared: PreparedProblem, answer: Path, seeds: Sequence[int], workers: int, sandbox: str, *, full: bool, warm: bool
+    prepared: PreparedProblem,
+    answer: Path,
+    seeds: Sequence[int],
+    workers: int,
+    sandbox: str,
+    *,
+    full: bool,
+    warm: bool,
 ) -> tuple[float | None, int, Credits]:
     """Judge once; the fork server's start counts."""
     servers = ForkServers()
@@ -96,7 +103,9 @@ def ours(
 
 def main() -> None:
     """Measure every way and print one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--problem", default="CTLS-001")
     parser.add_argument("--answer", type=Path, default=ROOT / "benchmarks/answers/CTLS-001_12.py")
     parser.add_argument("--seeds", type=int, default=1)
@@ -110,7 +119,9 @@ def main() -> None:
     prepared = image_builder("local").prepare(problem)
     ways = []
 
-    def add(name: str, sandbox: str, image: PreparedProblem, *, full: bool = False, warm: bool = True) -> None:
+    def add(
+        name: str, sandbox: str, image: PreparedProblem, *, full: bool = False, warm: bool = True
+    ) -> None:
         ways.append(
             measure(
                 name,
@@ -133,9 +144,7 @@ def main() -> None:
 
             def naive() -> tuple[float | None, int, Credits]:
                 run = scorer.judge(copy, trees=trees, seeds=seeds, workers=workers)
-                found = {
-                    (case.split("[")[0], bug, seed) for case, bug, seed in run.credits(problem.bug_ids)
-                }
+                found = {(case.split("[")[0], bug, seed) for case, bug, seed in run.credits(problem.bug_ids)}
                 return None, run.processes, found
 
             ways.append(measure("per function", naive))
@@ -146,7 +155,9 @@ def report(ways: Sequence[Way], workers: int, seeds: int) -> None:
     """One line a way; ratios are to the first."""
     first = ways[0]
     print(f"{workers} workers, {seeds} seeds, load {os.getloadavg()[0]:.1f} at the end")
-    print(f"{'way':18}{'wall s':>9}{'cpu s':>9}{'bodies':>9}{'runs':>7}{'ratio':>8}{'wall/(bodies/cores)':>21}  credits")
+    print(
+        f"{'way':18}{'wall s':>9}{'cpu s':>9}{'bodies':>9}{'runs':>7}{'ratio':>8}{'wall/(bodies/cores)':>21}  credits"
+    )
     for way in ways:
         bodies = "-" if way.bodies is None else f"{way.bodies:.1f}"
         bound = "-" if way.bodies is None else f"{way.wall / (way.bodies / workers):.2f}"

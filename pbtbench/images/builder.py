@@ -16,6 +16,7 @@ from pbtbench.images.bytecode import Bytecode
 from pbtbench.images.download import Downloads, OnStep, Sources, project_of
 from pbtbench.images.hints import without_hints
 from pbtbench.images.recipes import toolchain
+from pbtbench.images.tables import unicode_tables
 from pbtbench.images.wheel import Installed, install
 from pbtbench.problems.tree import BUGGY, Tree
 from pbtbench.problems.trees import build_trees
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pbtbench.problems.model import Library, Problem
     from pbtbench.sandbox.base import Archive
 
-RECIPE = 1
+RECIPE = 2
 """Goes into every key: raise it when the same inputs give other images than before."""
 
 USER = 1000
@@ -78,8 +79,11 @@ class Builder(ABC):
         """See ``ImageBuilder``."""
 
     @abstractmethod
-    def _compile(self, folder: Path) -> None:
-        """Run ``bytecode.SCRIPT`` on a host folder with the base's Python."""
+    def _run(self, script: str, folder: Path) -> None:
+        """Run ``script`` with the base's Python (``-I -S``) on a host folder, which it may change.
+
+        Raises BuildError.
+        """
 
     @abstractmethod
     def _problem_image(
@@ -110,7 +114,7 @@ class Builder(ABC):
 
     @cached_property
     def _bytecode(self) -> Bytecode:
-        return Bytecode(self._store, self.interpreter, self._compile)
+        return Bytecode(self._store, self.interpreter, self._run)
 
     def _ingredients(self, library: Library) -> Ingredients:
         sources = self._downloads.sources(library)
@@ -127,6 +131,8 @@ class Builder(ABC):
             part = install(wheel)
             venv.files.update(part.files)
             venv.scripts.update(part.scripts)
+        wheels = {project_of(wheel): wheel for wheel in ingredients.wheels}
+        venv.files.update(unicode_tables(wheels, self._store, self.interpreter, self._run))
         venv.files.update(self._bytecode.pycs(venv.files))
         return venv
 

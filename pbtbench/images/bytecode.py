@@ -30,8 +30,8 @@ for source, target, name in json.load(open("jobs.json")):
 """
 """Run with ``python -I -c SCRIPT <folder>``. A file that is no valid Python gives an empty pyc."""
 
-Run = Callable[[Path], None]
-"""Runs SCRIPT with the target interpreter on a host folder (read and written)."""
+Run = Callable[[str, Path], None]
+"""Runs a script with the target interpreter on a host folder (read and written)."""
 
 
 class Bytecode:
@@ -64,7 +64,7 @@ class Bytecode:
                 (folder / f"{number}.py").write_bytes(source)
                 jobs.append((f"{number}.py", f"{number}.pyc", f"{self._interpreter.site_packages}/{path}"))
             (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-            self._run(folder)
+            self._run(SCRIPT, folder)
             for number, key in enumerate(missing):
                 self._store.write(key, (folder / f"{number}.pyc").read_bytes())
 

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import BuildError
-from pbtbench.images import bytecode
 from pbtbench.images.archive import write_tar
 from pbtbench.images.base import BuiltImage
 from pbtbench.images.builder import Builder, digest
@@ -106,8 +105,8 @@ class DockerImages(Builder):
         found: dict[str, str] = json.loads(self._store.file(key, index).read_bytes())
         return found
 
-    def _compile(self, folder: Path) -> None:
-        self._engine.run(self.build_base(), [PYTHON, "-I", "-S", "-c", bytecode.SCRIPT, STAGE], folder)
+    def _run(self, script: str, folder: Path) -> None:
+        self._engine.run(self.build_base(), [PYTHON, "-I", "-S", "-c", script, STAGE], folder)
 
     def build_base(self) -> str:
         """``pbtbench/base:<hash>``: the base image made fit for sandboxes."""

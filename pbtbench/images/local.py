@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pbtbench.errors import BuildError
-from pbtbench.images import bytecode
 from pbtbench.images.archive import MTIME
 from pbtbench.images.base import BuiltImage
 from pbtbench.images.builder import Builder, digest
@@ -92,11 +91,11 @@ class LocalImages(Builder):
         """None: the local sandbox hides every place where the host's Python keeps packages."""
         return {}
 
-    def _compile(self, folder: Path) -> None:
+    def _run(self, script: str, folder: Path) -> None:
         try:
-            self._python(self.interpreter.executable, bytecode.SCRIPT, str(folder), timeout=600)
+            self._python(self.interpreter.executable, script, str(folder), timeout=600)
         except (OSError, subprocess.SubprocessError) as error:
-            raise BuildError(f"compiling failed: {error}", where=self.interpreter.executable) from error
+            raise BuildError(f"a build step failed: {error}", where=self.interpreter.executable) from error
 
     @staticmethod
     def _python(executable: str, script: str, *arguments: str, timeout: float) -> str:

@@ -102,7 +102,12 @@ class Dispatch:
                 for case in collection.cases.values():
                     self._functions.setdefault(case.name, case.function)
             pairs = [(case, seed) for case in self._functions for seed in self.seeds]
-            rows = self._run_all(runs, dict.fromkeys(trees, pairs), "screen")
+            rows = self._run_all(runs, {BUGGY: pairs}, "screen")
+            on_clean = pairs
+            if not self.full:
+                on_clean, inferred = plan.clean_pairs(rows.values(), collections[CLEAN].cases)
+                rows |= {(CLEAN, row.case, row.seed): row for row in inferred}
+            rows |= self._run_all(runs, {CLEAN: on_clean}, "screen")
         return rows, collections
 
     def _decide(self, screen: Sequence[Outcome]) -> Rows:
@@ -201,8 +206,8 @@ class Dispatch:
         self._progress = (0, sum(len(pairs) for pairs in plans.values()))
         self._on_event(JudgeEvent(stage, *self._progress))
         rows: Rows = {}
-        with ThreadPoolExecutor(len(runs), thread_name_prefix="judge-stage") as pool:
-            results = pool.map(lambda tree: (tree, runs[tree].run(plans[tree])), runs)
+        with ThreadPoolExecutor(len(plans), thread_name_prefix="judge-stage") as pool:
+            results = pool.map(lambda tree: (tree, runs[tree].run(plans[tree])), plans)
             for tree, tree_rows in results:
                 rows.update({(tree, case, seed): row for (case, seed), row in tree_rows.items()})
         return rows

@@ -17,7 +17,8 @@ from pbtbench.judge.session import TreeSession
 from pbtbench.problems.tree import CLEAN
 from pbtbench.sandbox.base import PYTHON, Archive, Limits, SandboxBackend
 
-INNER_HOME = "/opt/pbtbench"
+INNER_HOME = "/opt/pbtbench/site-packages"
+"""Hypothesis draws constants from modules outside of any site-packages; not from ours."""
 _START = f"import sys; sys.path.insert(0, {INNER_HOME!r}); from inner.main import main; main()"
 _EPOCH = 1577836800
 """2020-01-01: every file that we put into a sandbox has this time."""

@@ -10,7 +10,8 @@ adds ``only:<bug>`` for the bugs that removal did not show, as rule ``paper`` wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pbtbench.judge.outcome import Outcome
 from pbtbench.problems.tree import BUGGY, CLEAN, fixed, only
@@ -23,6 +24,21 @@ PASSING = frozenset({"passed", "skipped", "xfailed"})
 
 UNSURE = frozenset({"timeout", "crashed"})
 """Statuses that other work on the machine, or another test, can have caused."""
+
+
+def clean_pairs(buggy: Iterable[Outcome], collected: Container[str]) -> tuple[list[Pair], list[Outcome]]:
+    """What must run on ``clean``, and rows that follow without running.
+
+    A case that enters no bug's code on ``buggy`` does the same on every tree (``collected``: on which it exists).
+    """
+    pairs: list[Pair] = []
+    inferred: list[Outcome] = []
+    for row in buggy:
+        if row.reached or row.status in UNSURE or row.case not in collected:
+            pairs.append((row.case, row.seed))
+        else:
+            inferred.append(_same_as_buggy(row, CLEAN, row.stage))
+    return pairs, inferred
 
 
 def deciding_pairs(screen: Iterable[Outcome]) -> list[Pair]:
@@ -96,18 +112,14 @@ def isolation_pairs(
             continue
         buggy = rows.get((BUGGY, case, seed))
         if buggy is not None and set(buggy.reached) <= {bug} and buggy.status not in UNSURE:
-            inferred.append(_as_only(buggy, bug))
+            inferred.append(_same_as_buggy(buggy, only(bug), "isolate"))
         else:
             pairs.append((case, seed))
     return pairs, inferred
 
 
-def _as_only(row: Outcome, bug: str) -> Outcome:
-    from dataclasses import replace
-
-    return replace(
-        row, tree=only(bug), stage="isolate", seconds=0.0, cpu_seconds=0.0, extra={"same_as": BUGGY}
-    )
+def _same_as_buggy(row: Outcome, tree: str, stage: str) -> Outcome:
+    return replace(row, tree=tree, stage=stage, seconds=0.0, cpu_seconds=0.0, extra={"same_as": BUGGY})
 
 
 def repeats(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 UID = GID = 1000
 HOSTNAME = "sandbox"
-MODULES = "/run/pbtbench"
-"""Where our own code lies inside."""
+MODULES = "/run/pbtbench/site-packages"
+"""Where our own code lies inside. Hypothesis draws constants from modules outside of any site-packages."""
 WRITABLE = {WORKSPACE: 0o755, "/tmp": 0o1777, "/dev/shm": 0o1777}  # noqa: S108 - paths inside
 """The only writable places and their modes; each holds ``Limits.disk`` bytes at most."""
 GRACE_SECONDS = 15.0

@@ -200,13 +200,13 @@ def test_a_file_shared_by_two_trees_is_compiled_once(
     images: LocalImages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[int] = []
-    compile_folder = images._compile
+    compile_folder = images._run
 
-    def counting(folder: Path) -> None:
+    def counting(script: str, folder: Path) -> None:
         compiled.append(len(list(folder.glob("*.py"))))
-        compile_folder(folder)
+        compile_folder(script, folder)
 
-    monkeypatch.setattr(images, "_compile", counting)
+    monkeypatch.setattr(images, "_run", counting)
     images.prepare(toy.problem(tmp_path, toy.library()))
     sources = [path for path in toy.SOURCES if path.endswith(".py")]
     # all clean sources and the one that the bug changes; then the toolchain's one file

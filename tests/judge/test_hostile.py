@@ -45,9 +45,7 @@ IN_ONE_CASE = {
         "    assert 0"
     ),
     "leaves threads": (
-        "import threading, time\n"
-        "    threading.Thread(target=time.sleep, args=(1000,)).start()\n"
-        "    assert 0"
+        "import threading, time\n    threading.Thread(target=time.sleep, args=(1000,)).start()\n    assert 0"
     ),
     "forks without end": "import os\n    while True: os.fork()",
     "breaks the working folder": "import os, shutil; shutil.rmtree(os.getcwd()); assert 0",

@@ -211,6 +211,15 @@ def test_a_timeout_is_an_outcome_of_its_own(judge: Judge) -> None:
     assert confirmed(judgement) == set()
 
 
+def test_hypothesis_draws_no_constants_from_code_of_ours(judge: Judge) -> None:
+    judgement = judge(
+        "from hypothesis import given, strategies as st\n"
+        "from hypothesis.internal.conjecture import providers\n"
+        "@given(st.integers())\ndef test_pool(x):\n    assert not list(providers._local_constants)\n"
+    )
+    assert statuses(judgement) == {"test_pool": "passed"}
+
+
 def test_reach_names_the_bugs_whose_code_ran(judge: Judge) -> None:
     judgement = judge(REFERENCE)
     reached = {

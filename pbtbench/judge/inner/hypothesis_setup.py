@@ -8,6 +8,8 @@ change the report, never the outcome).
 
 from __future__ import annotations
 
+import os
+import sysconfig
 from collections.abc import Collection
 from typing import Any
 
@@ -44,8 +46,12 @@ def restrict_settings() -> None:
 
 
 def warm_up() -> None:
-    """Pay once, before forking, for what Hypothesis loads or computes at first use."""
-    from hypothesis import given, settings, strategies
+    """Pay once, before forking, for what Hypothesis loads or computes at first use.
+
+    The image holds its tables of Unicode (``hypothesis_storage``), which take seconds to compute.
+    """
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = sysconfig.get_path("purelib") + "/hypothesis_storage"
+    from hypothesis import configuration, given, settings, strategies
     from hypothesis.internal import charmap
 
     charmap.charmap()
@@ -57,6 +63,7 @@ def warm_up() -> None:
         pass
 
     example()
+    configuration.set_hypothesis_home_dir(None)
 
 
 def force_seed(seed: int) -> None:
