@@ -59,23 +59,33 @@ class Dispatch:
         self._reach_on = reach_on or (lambda tree: BugReach(prepared.trees, self.bugs, tree))
         self._on_event = on_event
         self._event_lock = Lock()
-        self._progress = (0, 0)
+        self._progress: dict[str, tuple[int, int]] = {}
         self._functions: dict[str, str] = {}
         self._cpu = 0.0
 
     def judge(self) -> Judgement:
-        """Run the stages. Raises InfraError and SandboxUnavailableError; a bad answer is no error."""
+        """Run the stages. Raises InfraError and SandboxUnavailableError; a bad answer is no error.
+
+        Stages that do not need one another overlap, so that no worker waits for the end of a stage.
+        """
         started = time.monotonic()
-        screen, collections = self._screen()
+        rows: list[Outcome] = []
+        with ExitStack() as stack:
+            runs = {tree: self._tree_run(tree, "screen", stack) for tree in (BUGGY, CLEAN)}
+            collections = self._collect(runs)
+            for collection in collections.values():
+                for case in collection.cases.values():
+                    self._functions.setdefault(case.name, case.function)
+            if self._functions:
+                pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="judge"))
+                buggy = list(self._run_all(runs, {BUGGY: self._everything()}, "screen").values())
+                cleaning = pool.submit(self._clean, runs, buggy, collections[CLEAN])
+                decide = self._decide(buggy)
+                again = pool.submit(self._again, decide)
+                screen = [*buggy, *cleaning.result()]
+                isolate = self._isolate(screen, decide)
+                rows = [*screen, *decide.values(), *again.result(), *isolate]
         status, message = _file_status(collections)
-        decide: Rows = {}
-        again: Rows = {}
-        isolate: list[Outcome] = []
-        if screen:
-            decide = self._decide(list(screen.values()))
-            again = self._again(decide)
-            isolate = self._isolate(list(screen.values()), decide)
-        rows = [*screen.values(), *decide.values(), *again.values(), *isolate]
         return Judgement(
             problem=self.prepared.problem.id,
             seeds=self.seeds,
@@ -93,26 +103,20 @@ class Dispatch:
 
     # -- stages ------------------------------------------------------------------------------
 
-    def _screen(self) -> tuple[Rows, dict[str, Collection]]:
-        trees = [BUGGY, CLEAN]
-        with ExitStack() as stack:
-            runs = {tree: self._tree_run(tree, "screen", stack) for tree in trees}
-            collections = self._collect(runs)
-            for collection in collections.values():
-                for case in collection.cases.values():
-                    self._functions.setdefault(case.name, case.function)
-            pairs = [(case, seed) for case in self._functions for seed in self.seeds]
-            rows = self._run_all(runs, {BUGGY: pairs}, "screen")
-            on_clean = pairs
-            if not self.full:
-                on_clean, inferred = plan.clean_pairs(rows.values(), collections[CLEAN].cases)
-                rows |= {(CLEAN, row.case, row.seed): row for row in inferred}
-            rows |= self._run_all(runs, {CLEAN: on_clean}, "screen")
-        return rows, collections
+    def _everything(self) -> list[Pair]:
+        return [(case, seed) for case in self._functions for seed in self.seeds]
+
+    def _clean(
+        self, runs: Mapping[str, TreeRun], buggy: Sequence[Outcome], collection: Collection
+    ) -> list[Outcome]:
+        pairs, inferred = self._everything(), list[Outcome]()
+        if not self.full:
+            pairs, inferred = plan.clean_pairs(buggy, collection.cases)
+        return [*inferred, *self._run_all(runs, {CLEAN: pairs}, "screen").values()]
 
     def _decide(self, screen: Sequence[Outcome]) -> Rows:
         if self.full:
-            pairs = [(case, seed) for case in self._functions for seed in self.seeds]
+            pairs = self._everything()
             bugs = list(self.bugs)
         else:
             pairs = plan.deciding_pairs(screen)
@@ -128,14 +132,14 @@ class Dispatch:
                 self._repeat(runs, plan.repeats(rows, bugs, pairs), rows)
         return rows
 
-    def _again(self, decide: Rows) -> Rows:
+    def _again(self, decide: Rows) -> list[Outcome]:
         cases = plan.again_cases(decide, self.bugs, self.seeds)
         if not cases:
-            return {}
+            return []
         bugs = {bug for found in cases.values() for bug in found}
         trees = [BUGGY, *(fixed(bug) for bug in self.bugs if bug in bugs)]
         pairs = [(case, seed) for case in cases for seed in self.seeds]
-        return self._run_on(trees, dict.fromkeys(trees, pairs), "again")
+        return list(self._run_on(trees, dict.fromkeys(trees, pairs), "again").values())
 
     def _isolate(self, screen: Sequence[Outcome], decide: Rows) -> list[Outcome]:
         plans: dict[str, list[Pair]] = {}
@@ -203,8 +207,10 @@ class Dispatch:
             return dict(zip(runs, pool.map(TreeRun.collect, runs.values()), strict=True))
 
     def _run_all(self, runs: Mapping[str, TreeRun], plans: Mapping[str, list[Pair]], stage: str) -> Rows:
-        self._progress = (0, sum(len(pairs) for pairs in plans.values()))
-        self._on_event(JudgeEvent(stage, *self._progress))
+        with self._event_lock:
+            done, total = self._progress.get(stage, (0, 0))
+            self._progress[stage] = (done, total + sum(len(pairs) for pairs in plans.values()))
+            self._on_event(JudgeEvent(stage, *self._progress[stage]))
         rows: Rows = {}
         with ThreadPoolExecutor(len(plans), thread_name_prefix="judge-stage") as pool:
             results = pool.map(lambda tree: (tree, runs[tree].run(plans[tree])), plans)
@@ -220,9 +226,9 @@ class Dispatch:
 
     def _advance(self, row: Outcome) -> None:
         with self._event_lock:
-            done, total = self._progress
-            self._progress = (done + 1, total)
-            self._on_event(JudgeEvent(row.stage, *self._progress))
+            done, total = self._progress[row.stage]
+            self._progress[row.stage] = (done + 1, total)
+            self._on_event(JudgeEvent(row.stage, done + 1, total))
 
 
 def _file_status(collections: Mapping[str, Collection]) -> tuple[FileStatus, str]:

@@ -29,7 +29,8 @@ UNSURE = frozenset({"timeout", "crashed"})
 def clean_pairs(buggy: Iterable[Outcome], collected: Container[str]) -> tuple[list[Pair], list[Outcome]]:
     """What must run on ``clean``, and rows that follow without running.
 
-    A case that enters no bug's code on ``buggy`` does the same on every tree (``collected``: on which it exists).
+    A case that enters no bug's code on ``buggy`` does the same on every tree where it exists; ``collected``
+    are the cases of ``clean``.
     """
     pairs: list[Pair] = []
     inferred: list[Outcome] = []

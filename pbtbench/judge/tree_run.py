@@ -78,8 +78,6 @@ class TreeRun:
         for pair, row in rows.items():
             if row.extra.get("gone"):
                 rows[pair] = self.run_alone(pair)
-        for row in rows.values():
-            self._on_row(row)
         return rows
 
     def run_alone(self, pair: Pair) -> Outcome:
@@ -104,6 +102,11 @@ class TreeRun:
             session.close()
 
     def _run_one(self, pair: Pair) -> Outcome:
+        row = self._run_now(pair)
+        self._on_row(row)
+        return row
+
+    def _run_now(self, pair: Pair) -> Outcome:
         with self._slots.one():
             session = self._session
             if session is None:

@@ -218,7 +218,8 @@ def test_a_test_that_reads_the_library_is_never_confirmed(judge: Judge, expressi
 
 def test_reports_and_imports_are_no_reading(judge: Judge) -> None:
     judgement = judge(
-        "import importlib, toybox\nfrom toybox.part import deep\nfrom hypothesis import given, strategies as st\n"
+        "import importlib, toybox\nfrom toybox.part import deep\n"
+        "from hypothesis import given, strategies as st\n"
         "@given(st.builds(toybox.Stack), st.integers(6, 9))\ndef test_builds(stack, n):\n"
         "    importlib.reload(toybox)\n    assert toybox.clamp(n, 0, 5) == 5\n"
     )
