@@ -2,9 +2,9 @@
 
 Inside are only: the host's ``/usr`` (its third-party Python packages, sources and documents masked), the
 base Python at ``/usr/local`` unless it is the system's own, the image's ``/opt/venv``, a minimal ``/etc``
-and ``/dev``, and the modules of process 1 below ``/run/pbtbench``. All of it is read-only. There is no network
-and no host name. Process 1 starts as root of the sandbox's own user namespace, so that it can mount; it
-must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before foreign code runs.
+and ``/dev``, and the modules of process 1 below ``/run/pbtbench``. All of it is read-only. There is no
+network and no host name. Process 1 starts as root of the sandbox's own user namespace, so that it can
+mount; it must ``kernel.become_user(UID, GID)`` and ``kernel.drop_privileges()`` before foreign code runs.
 """
 
 from __future__ import annotations

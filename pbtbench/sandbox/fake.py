@@ -166,7 +166,7 @@ class FakeBackend:
         self.started.append(sandbox)
         return sandbox
 
-    def sweep(self, label: str | None = None) -> list[str]:
+    def sweep(self, label: str | None = None, *, dry_run: bool = False) -> list[str]:
         """Nothing is ever left over."""
-        del label
+        del label, dry_run
         return []

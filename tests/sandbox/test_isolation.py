@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pbtbench.sandbox.base import Sandbox
 from tests.sandbox.conftest import Start, World
-from tests.sandbox.images import MTIME
+from tests.sandbox.images import MTIME, library_archive
 from tests.sandbox.inside import ask, error_of, python, shell
 
 NO_ROUTE = {"ENETUNREACH", "EHOSTUNREACH", "ECONNREFUSED"}
@@ -204,3 +207,25 @@ def test_two_sandboxes_do_not_see_each_other(start: Start) -> None:
     assert b"sleep 3217" in seen
     assert b"here" not in seen_by_other
     assert b"sleep 3217" not in seen_by_other
+
+
+def test_trees_of_one_shape_cannot_be_told_apart_but_by_content(world: World, here: Path) -> None:
+    look = f"""
+    import json, os
+    mounts = [line.split()[4:] for line in open("/proc/self/mountinfo")]
+    facts = []
+    for folder, folders, files in os.walk("{world.site_packages}/library"):
+        for name in sorted(folders + files):
+            s = os.stat(os.path.join(folder, name))
+            facts.append([folder, name, s.st_ino, s.st_mode, s.st_size, s.st_mtime, s.st_nlink, s.st_uid])
+    print(json.dumps([mounts, sorted(facts), sorted(os.environ), os.listdir("/run/pbtbench")]))
+    """
+    seen = []
+    for body in (b"VALUE = 1\n", b"VALUE = 2\n"):
+        (here / body.hex()).mkdir()
+        archive = library_archive(here / body.hex(), world.site_packages, body=body)
+        with contextlib.closing(world.backend.start(replace(world.spec, archives=(archive,)))) as sandbox:
+            seen.append(json.dumps(ask(sandbox, look)))
+            assert body.hex() not in seen[-1]
+    if world.backend.name == "local":  # a container has a name, and its files the numbers of the host's disk
+        assert seen[0] == seen[1]

@@ -64,6 +64,8 @@ def test_a_sweep_kills_only_what_is_recorded_and_ownerless(tmp_path: Path) -> No
         place = note["owner"].rsplit(":", 2)[0]
         path.write_text(json.dumps({**note, "owner": f"{place}:{ended_process()}:1"}))
         assert registry.sweep("another") == []
+        assert registry.sweep("one", dry_run=True) == [f"sandbox {left.pid} of one"]
+        assert left.poll() is None
         assert registry.sweep("one") == [f"sandbox {left.pid} of one"]
         assert left.wait(10) == -9
         assert kept.poll() is None
