@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pbtbench.images.base import PreparedProblem
-from pbtbench.problems.tree import BUGGY, fixed
+from pbtbench.problems.tree import BUGGY, CLEAN, fixed, only
 
 Row = tuple[str, str, int]
 """(tree, case, seed)"""
@@ -31,15 +31,32 @@ class NaiveRun:
     statuses: dict[Row, str] = field(default_factory=dict)
     processes: int = 0
 
-    def credits(self, bugs: Sequence[str]) -> set[tuple[str, str, int]]:
-        """(case, bug, seed) that fail on ``buggy`` and pass on ``fixed:<bug>``."""
-        return {
-            (case, bug, seed)
-            for (tree, case, seed), status in self.statuses.items()
-            if tree == BUGGY and status == "failed"
-            for bug in bugs
-            if self.statuses.get((fixed(bug), case, seed)) == "passed"
-        }
+    def credits(self, bugs: Sequence[str]) -> set[tuple[str, str, str, int]]:
+        """(rule, function, bug, seed), from the definitions of the rules and nothing else."""
+        cases = {(case, seed) for _tree, case, seed in self.statuses}
+        found = set()
+        for bug in bugs:
+            seen: dict[int, list[str]] = {}
+            for case, seed in cases:
+                function = case.split("[")[0]
+                if self._pair(BUGGY, fixed(bug), case, seed, {"passed"}):
+                    found.add(("f2p", function, bug, seed))
+                if self._pair(BUGGY, fixed(bug), case, seed, {"passed", "skipped"}):
+                    found.add(("paper", function, bug, seed))
+                    seen.setdefault(seed, []).append(function)
+            # Isolation is asked only where removal found nothing.
+            found |= {
+                ("paper", case.split("[")[0], bug, seed)
+                for case, seed in cases
+                if seed not in seen and self._pair(only(bug), CLEAN, case, seed, {"passed", "skipped"})
+            }
+        return found
+
+    def _pair(self, failing: str, passing: str, case: str, seed: int, passes: set[str]) -> bool:
+        return (
+            self.statuses.get((failing, case, seed)) == "failed"
+            and self.statuses.get((passing, case, seed)) in passes
+        )
 
 
 class NaiveScorer:
