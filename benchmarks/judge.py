@@ -7,14 +7,13 @@ same credits. Figures are ratios within this one run: single times on a shared m
 ``ours, full``       the same with every case on every tree
 ``ours, no server``  a sandbox of its own for every tree
 ``docker``           the same in containers (with ``--docker``)
-``per function``     one pytest process per (function, tree), no sandbox
+``per function``     one pytest process per (function, tree), all trees, no sandbox
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -29,44 +28,37 @@ from pbtbench.images import image_builder  # noqa: E402
 from pbtbench.images.base import PreparedProblem  # noqa: E402
 from pbtbench.judge import ForkServers, Judgement, Slots, judge_answer  # noqa: E402
 from pbtbench.problems.load import load_problems  # noqa: E402
-from pbtbench.problems.tree import BUGGY, fixed  # noqa: E402
 from pbtbench.sandbox.backends import select_backend  # noqa: E402
 from pbtbench.score import decide  # noqa: E402
 from tests.judge.naive import NaiveScorer  # noqa: E402
 
-Credits = set[tuple[str, str, int]]
-"""(function, bug, seed)"""
+Credits = set[tuple[str, str, str, int]]
+"""(rule, function, bug, seed)"""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of judging: wall and CPU seconds, CPU seconds of test bodies (None: unknown), credits."""
+    """One way of judging: wall seconds, CPU seconds of test bodies (None: unknown), credits."""
 
     name: str
     wall: float
-    cpu: float
     bodies: float | None
     runs: int
     credits: Credits
 
 
 def measure(name: str, work: Callable[[], tuple[float | None, int, Credits]]) -> Way:
-    """Time ``work``, children included."""
-    cpu, start = _cpu(), time.perf_counter()
+    """Time ``work``."""
+    start = time.perf_counter()
     bodies, runs, found = work()
-    return Way(name, time.perf_counter() - start, _cpu() - cpu, bodies, runs, found)
-
-
-def _cpu() -> float:
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return Way(name, time.perf_counter() - start, bodies, runs, found)
 
 
 def credits_of(judgement: Judgement) -> Credits:
-    """What rule f2p credits."""
-    verdicts = decide(judgement).rules["f2p"]
+    """What both rules credit."""
     return {
-        (function, bug, seed)
+        (rule, function, bug, seed)
+        for rule, verdicts in decide(judgement).rules.items()
         for bug, verdict in verdicts.items()
         for seed, functions in zip(judgement.seeds, verdict.credits, strict=True)
         for function in functions
@@ -140,31 +132,31 @@ def main() -> None:
             scorer = NaiveScorer(prepared, next(site.glob("python*/site-packages")), Path(folder))
             copy = Path(folder, "pbt_test.py")
             copy.write_bytes(options.answer.read_bytes())
-            trees = [BUGGY, *(fixed(bug) for bug in problem.bug_ids)]
+            trees = list(prepared.trees)
 
             def naive() -> tuple[float | None, int, Credits]:
                 run = scorer.judge(copy, trees=trees, seeds=seeds, workers=workers)
-                found = {(case.split("[")[0], bug, seed) for case, bug, seed in run.credits(problem.bug_ids)}
-                return None, run.processes, found
+                return None, run.processes, run.credits(problem.bug_ids)
 
             ways.append(measure("per function", naive))
     report(ways, workers, len(seeds))
 
 
 def report(ways: Sequence[Way], workers: int, seeds: int) -> None:
-    """One line a way; ratios are to the first."""
+    """One line a way.
+
+    Bodies: CPU seconds of the tests. Ratio: wall time to the first way's. Overhead: wall time to bodies / workers.
+    """
     first = ways[0]
     print(f"{workers} workers, {seeds} seeds, load {os.getloadavg()[0]:.1f} at the end")
-    print(
-        f"{'way':18}{'wall s':>9}{'cpu s':>9}{'bodies':>9}{'runs':>7}{'ratio':>8}{'wall/(bodies/cores)':>21}  credits"
-    )
+    print(f"{'way':18}{'wall s':>9}{'bodies':>9}{'runs':>7}{'ratio':>8}{'overhead':>10}  credits")
     for way in ways:
         bodies = "-" if way.bodies is None else f"{way.bodies:.1f}"
         bound = "-" if way.bodies is None else f"{way.wall / (way.bodies / workers):.2f}"
         same = "same" if way.credits == first.credits else f"DIFFER {way.credits ^ first.credits}"
         print(
-            f"{way.name:18}{way.wall:9.1f}{way.cpu:9.1f}{bodies:>9}{way.runs:>7}"
-            f"{way.wall / first.wall:8.1f}{bound:>21}  {same}"
+            f"{way.name:18}{way.wall:9.1f}{bodies:>9}{way.runs:>7}"
+            f"{way.wall / first.wall:8.1f}{bound:>10}  {same}"
         )
 
 

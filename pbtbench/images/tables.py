@@ -1,8 +1,8 @@
 """Hypothesis' tables of Unicode, made once per image instead of once per process.
 
-Hypothesis computes which characters belong to which category, or can be encoded, at the first use of text, and keeps
-the answer in a storage folder. A sandbox starts with an empty one, and the computation takes longer than
-most tests.
+Hypothesis computes which characters belong to which category, or can be encoded, at the first use of
+text, and keeps the answer in a storage folder. A sandbox starts with an empty one, and the computation
+takes longer than most tests.
 """
 
 from __future__ import annotations
