@@ -145,7 +145,8 @@ def main() -> None:
 def report(ways: Sequence[Way], workers: int, seeds: int) -> None:
     """One line a way.
 
-    Bodies: CPU seconds of the tests. Ratio: wall time to the first way's. Overhead: wall time to bodies / workers.
+    Bodies: CPU seconds of the tests. Ratio: wall time to the first way's. Overhead: wall time to
+    bodies / workers.
     """
     first = ways[0]
     print(f"{workers} workers, {seeds} seeds, load {os.getloadavg()[0]:.1f} at the end")

@@ -173,9 +173,10 @@ def _unpack(container: Container, folder: Path) -> None:
     blocks, _ = container.get_archive(STAGE)
     with tarfile.open(fileobj=io.BytesIO(b"".join(blocks))) as tar:
         for member in tar:
-            name = Path(member.name).name
-            if member.isfile() and (file := tar.extractfile(member)):
-                (folder / name).write_bytes(file.read())
+            # Members lie below the last component of STAGE; the filter refuses what would leave the folder.
+            inside = member.name.partition("/")[2]
+            if inside and (member.isfile() or member.isdir()):
+                tar.extract(member.replace(name=inside, deep=False), folder, filter="data")
 
 
 @contextmanager

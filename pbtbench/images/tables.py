@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pbtbench.errors import BuildError
 from pbtbench.images.bytecode import Run
 from pbtbench.images.wheel import install
 
@@ -40,7 +41,7 @@ def unicode_tables(
     needed = [wheels[name] for name in ("hypothesis", "sortedcontainers") if name in wheels]
     if len(needed) < 2:  # the library is sortedcontainers itself: its sandboxes compute the tables
         return {}
-    key = f"tables/{interpreter.identity}/{needed[0].parent.name[:16]}"
+    key = f"unicode/{interpreter.identity}/{needed[0].parent.name[:16]}"
 
     def make(folder: Path) -> None:
         with store.scratch() as scratch:
@@ -51,7 +52,10 @@ def unicode_tables(
                     target.write_bytes(content)
             (scratch / "storage").mkdir()
             run(SCRIPT, scratch)
-            for table in (scratch / "storage").rglob("*.gz"):
+            tables = list((scratch / "storage").rglob("*.gz"))
+            if not tables:
+                raise BuildError("Hypothesis stored no tables of Unicode", where=needed[0].name)
+            for table in tables:
                 target = folder / table.relative_to(scratch / "storage")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(table.read_bytes())

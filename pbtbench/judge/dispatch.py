@@ -71,7 +71,7 @@ class Dispatch:
         started = time.monotonic()
         rows: list[Outcome] = []
         with ExitStack() as stack:
-            runs = {tree: self._tree_run(tree, "screen", stack) for tree in (BUGGY, CLEAN)}
+            runs = self._open([BUGGY, CLEAN], stack)
             collections = self._collect(runs)
             for collection in collections.values():
                 for case in collection.cases.values():
@@ -80,8 +80,8 @@ class Dispatch:
                 pool = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="judge"))
                 buggy = list(self._run_all(runs, {BUGGY: self._everything()}, "screen").values())
                 cleaning = pool.submit(self._clean, runs, buggy, collections[CLEAN])
-                decide = self._decide(buggy)
-                again = pool.submit(self._again, decide)
+                deciders, decide = self._decide(buggy, stack)
+                again = pool.submit(self._again, deciders, decide)
                 screen = [*buggy, *cleaning.result()]
                 isolate = self._isolate(screen, decide)
                 rows = [*screen, *decide.values(), *again.result(), *isolate]
@@ -114,32 +114,25 @@ class Dispatch:
             pairs, inferred = plan.clean_pairs(buggy, collection.cases)
         return [*inferred, *self._run_all(runs, {CLEAN: pairs}, "screen").values()]
 
-    def _decide(self, screen: Sequence[Outcome]) -> Rows:
-        if self.full:
-            pairs = self._everything()
-            bugs = list(self.bugs)
-        else:
-            pairs = plan.deciding_pairs(screen)
-            bugs = plan.deciding_bugs(screen, self.bugs)
+    def _decide(self, buggy: Sequence[Outcome], stack: ExitStack) -> tuple[dict[str, TreeRun], Rows]:
+        """Also returns the sessions, which live as long as ``stack``: what is run again runs in them."""
+        pairs, bugs = self._everything(), list(self.bugs)
+        if not self.full:
+            pairs, bugs = plan.deciding_pairs(buggy), plan.deciding_bugs(buggy, self.bugs)
         if not pairs:
-            return {}
-        trees = [BUGGY, *(fixed(bug) for bug in bugs)]
-        with ExitStack() as stack:
-            runs = {tree: self._tree_run(tree, "decide", stack) for tree in trees}
-            self._collect(runs)
-            rows = self._run_all(runs, dict.fromkeys(trees, pairs), "decide")
-            if self.slots.count > 1:
-                self._repeat(runs, plan.repeats(rows, bugs, pairs), rows)
-        return rows
+            return {}, {}
+        runs = self._open([BUGGY, *(fixed(bug) for bug in bugs)], stack)
+        self._collect(runs)
+        rows = self._run_all(runs, dict.fromkeys(runs, pairs), "decide")
+        self._repeat(runs, plan.repeats(rows, bugs, pairs), rows)
+        return runs, rows
 
-    def _again(self, decide: Rows) -> list[Outcome]:
+    def _again(self, runs: Mapping[str, TreeRun], decide: Rows) -> list[Outcome]:
         cases = plan.again_cases(decide, self.bugs, self.seeds)
-        if not cases:
-            return []
-        bugs = {bug for found in cases.values() for bug in found}
+        bugs = {bug for credited in cases.values() for bug in credited}
         trees = [BUGGY, *(fixed(bug) for bug in self.bugs if bug in bugs)]
         pairs = [(case, seed) for case in cases for seed in self.seeds]
-        return list(self._run_on(trees, dict.fromkeys(trees, pairs), "again").values())
+        return list(self._run_all(runs, dict.fromkeys(trees, pairs), "again").values()) if pairs else []
 
     def _isolate(self, screen: Sequence[Outcome], decide: Rows) -> list[Outcome]:
         plans: dict[str, list[Pair]] = {}
@@ -155,16 +148,14 @@ class Dispatch:
         if not plans:
             return rows
         with ExitStack() as stack:
-            runs = {tree: self._tree_run(tree, "isolate", stack) for tree in plans}
+            runs = self._open(plans, stack)
             self._collect(runs)
             isolated = self._run_all(runs, plans, "isolate")
-            unsure = [
-                (tree, (case, seed))
-                for (tree, case, seed), row in isolated.items()
-                if row.status in plan.UNSURE
-            ]
-            if self.slots.count > 1:
-                self._repeat(runs, unsure, isolated)
+            self._repeat(
+                runs,
+                [(row.tree, (row.case, row.seed)) for row in isolated.values() if row.status in plan.UNSURE],
+                isolated,
+            )
         rows += isolated.values()
         return rows + self._clean_again(plans, isolated)
 
@@ -174,29 +165,28 @@ class Dispatch:
         pairs = list(dict.fromkeys(pair for tree in plans if tree in credited for pair in plans[tree]))
         if not pairs:
             return []
-        return list(self._run_on([CLEAN], {CLEAN: pairs}, "isolate").values())
+        with ExitStack() as stack:
+            runs = self._open([CLEAN], stack)
+            self._collect(runs)
+            return list(self._run_all(runs, {CLEAN: pairs}, "isolate").values())
 
     # -- steps that stages share ---------------------------------------------------------------
 
-    def _run_on(self, trees: Sequence[str], plans: Mapping[str, list[Pair]], stage: str) -> Rows:
-        with ExitStack() as stack:
-            runs = {tree: self._tree_run(tree, stage, stack) for tree in trees}
-            self._collect(runs)
-            return self._run_all(runs, plans, stage)
-
-    def _tree_run(self, tree: str, stage: str, stack: ExitStack) -> TreeRun:
-        run = TreeRun(
-            self.opener,
-            tree,
-            stage,
-            self.answer,
-            self._reach_on(tree),
-            slots=self.slots,
-            limit=self.limit,
-            on_row=self._advance,
-        )
-        stack.callback(self._close, run)
-        return run
+    def _open(self, trees: Iterable[str], stack: ExitStack) -> dict[str, TreeRun]:
+        runs = {}
+        for tree in trees:
+            run = TreeRun(
+                self.opener,
+                tree,
+                self.answer,
+                self._reach_on(tree),
+                slots=self.slots,
+                limit=self.limit,
+                on_row=self._advance,
+            )
+            stack.callback(self._close, run)
+            runs[tree] = run
+        return runs
 
     def _close(self, run: TreeRun) -> None:
         run.close()
@@ -213,16 +203,18 @@ class Dispatch:
             self._on_event(JudgeEvent(stage, *self._progress[stage]))
         rows: Rows = {}
         with ThreadPoolExecutor(len(plans), thread_name_prefix="judge-stage") as pool:
-            results = pool.map(lambda tree: (tree, runs[tree].run(plans[tree])), plans)
+            results = pool.map(lambda tree: (tree, runs[tree].run(plans[tree], stage)), plans)
             for tree, tree_rows in results:
                 rows.update({(tree, case, seed): row for (case, seed), row in tree_rows.items()})
         return rows
 
     def _repeat(self, runs: Mapping[str, TreeRun], again: Iterable[tuple[str, Pair]], rows: Rows) -> None:
+        """Run pairs once more with nothing beside them, where something may have been."""
         for tree, pair in again:
-            if not rows[tree, *pair].repeated:
-                self._on_event(JudgeEvent(f"again alone: {pair[0]}"))
-                rows[tree, *pair] = runs[tree].run_alone(pair)
+            row = rows[tree, *pair]
+            if self.slots.count > 1 and not row.repeated:
+                self._on_event(JudgeEvent(f"{row.stage} alone: {pair[0]}"))
+                rows[tree, *pair] = runs[tree].run_alone(pair, row.stage)
 
     def _advance(self, row: Outcome) -> None:
         with self._event_lock:

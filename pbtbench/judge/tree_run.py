@@ -28,13 +28,12 @@ class SessionOpener(Protocol):
 
 
 class TreeRun:
-    """One tree in one stage: a session, and the rows it gave."""
+    """One tree: a session with the answer, in which cases are run."""
 
     def __init__(
         self,
         opener: SessionOpener,
         tree: str,
-        stage: str,
         answer: bytes,
         reach: BugReach,
         *,
@@ -43,7 +42,6 @@ class TreeRun:
         on_row: Callable[[Outcome], None],
     ) -> None:
         self.tree = tree
-        self.stage = stage
         self._opener = opener
         self._answer = answer
         self._reach = reach
@@ -70,17 +68,17 @@ class TreeRun:
                     return collection
         raise AssertionError
 
-    def run(self, pairs: Sequence[Pair]) -> dict[Pair, Outcome]:
+    def run(self, pairs: Sequence[Pair], stage: str) -> dict[Pair, Outcome]:
         """Run pairs in order, as many at a time as there are slots. Unsure rows stay as they are,
         except that a case whose process or sandbox vanished under it is run again alone."""
         with ThreadPoolExecutor(self._slots.count, thread_name_prefix=f"judge-{self.tree}") as pool:
-            rows = dict(zip(pairs, pool.map(self._run_one, pairs), strict=True))
+            rows = dict(zip(pairs, pool.map(lambda pair: self._run_one(pair, stage), pairs), strict=True))
         for pair, row in rows.items():
             if row.extra.get("gone"):
-                rows[pair] = self.run_alone(pair)
+                rows[pair] = self.run_alone(pair, stage)
         return rows
 
-    def run_alone(self, pair: Pair) -> Outcome:
+    def run_alone(self, pair: Pair, stage: str) -> Outcome:
         """Run one pair in a fresh session with nothing else of ours on the machine."""
         with self._slots.alone():
             self.close()
@@ -92,7 +90,7 @@ class TreeRun:
             except SandboxDiedError:
                 session.close()
                 row = self._outcome(pair, {"status": "crashed", "message": "ended its sandbox"})
-        return replace(row, repeated=1)
+        return replace(row, stage=stage, repeated=1)
 
     def close(self) -> None:
         """End the session. Never raises."""
@@ -101,8 +99,8 @@ class TreeRun:
         if session is not None:
             session.close()
 
-    def _run_one(self, pair: Pair) -> Outcome:
-        row = self._run_now(pair)
+    def _run_one(self, pair: Pair, stage: str) -> Outcome:
+        row = replace(self._run_now(pair), stage=stage)
         self._on_row(row)
         return row
 
@@ -150,7 +148,6 @@ class TreeRun:
             tree=self.tree,
             seed=seed,
             status=status,  # type: ignore[arg-type]
-            stage=self.stage,
             phase=_text(row.get("phase")),
             exception=_text(row.get("exception")),
             message=_text(row.get("message")),
