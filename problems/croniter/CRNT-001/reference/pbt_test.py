@@ -16,7 +16,7 @@ quick = {"deadline": None, "phases": [Phase.explicit, Phase.generate]}
     month=st.sampled_from(["*", "12", "11-12", "dec"]),
     start=st.datetimes(datetime(2000, 1, 1), datetime(2000, 12, 28)),
 )
-def test_bug_1(years, gap, month, start):
+def test_the_previous_time_is_found_in_an_earlier_year(years, gap, month, start):
     """No time that matches lies between what get_prev returns and where it started."""
     start = start.replace(year=max(years) + gap)
     expr = f"30 6 * {month} * 0 {','.join(str(y) for y in sorted(years))}"
@@ -36,7 +36,7 @@ def test_bug_1(years, gap, month, start):
     star_in_day=st.booleans(),
     base=st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)),
 )
-def test_bug_2(first, step, weekday, star_in_day, base):
+def test_day_and_weekday_combine_as_the_cron_bug_says(first, step, weekday, star_in_day, base):
     """The cron bug concerns fields that start with '*'; others keep the union."""
     if star_in_day:
         expr = f"0 0 {first},*/{step} * {weekday}"
@@ -67,7 +67,7 @@ def year_fields(draw):
 
 @settings(max_examples=60, **quick)
 @given(field=year_fields())
-def test_bug_3(field):
+def test_strict_validation_knows_the_named_years(field):
     """29 February is possible just when one of the named years is a leap year."""
     text, years = field
     possible = any(y % 4 == 0 for y in years)
@@ -86,7 +86,7 @@ def nth_weekday_ranges(draw):
     entries=st.lists(nth_weekday_ranges(), min_size=2, max_size=3),
     base=st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)),
 )
-def test_bug_4(entries, base):
+def test_overlapping_weekday_ranges_unite(entries, base):
     """A list of entries fires whenever one of its entries does."""
     whole = croniter(f"0 0 * * {','.join(entries)}", base)
     for _ in range(4):

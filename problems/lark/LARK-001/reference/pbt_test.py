@@ -18,7 +18,7 @@ quick = {"deadline": None, "phases": [Phase.explicit, Phase.generate]}
     names=st.permutations(["P", "Q"]),
     lexer=st.sampled_from(["basic", "contextual"]),
 )
-def test_bug_1(letters, shorter, flag, flag_on_shorter, names, lexer):
+def test_the_longer_definition_wins_between_terminals(letters, shorter, flag, flag_on_shorter, names, lexer):
     """Of two equally wide patterns the one with the longer definition is matched."""
     flags = (flag, "") if flag_on_shorter else ("", flag)
     grammar = f"""
@@ -37,7 +37,7 @@ def test_bug_1(letters, shorter, flag, flag_on_shorter, names, lexer):
     sign=st.sampled_from([1, -1]),
     short_first=st.booleans(),
 )
-def test_bug_2(sizes, priorities, sign, short_first):
+def test_rule_priority_counts_once_per_rule(sizes, priorities, sign, short_first):
     """Between two rules for one text Earley takes the rule of higher priority."""
     rules = list(zip(["few", "many"], sizes, [sign * p for p in priorities]))
     lines = ["start: few | many" if short_first else "start: many | few"]
@@ -93,7 +93,7 @@ texts = st.lists(
 
 @settings(max_examples=30, **quick)
 @given(history=st.lists(texts, min_size=3, max_size=5))
-def test_bug_3(history):
+def test_a_failed_parse_leaves_the_indenter_as_new(history):
     """What a parser was given before doesn't change how it reads a text."""
     used = new_parser()
     for text in history:
