@@ -220,6 +220,21 @@ def test_hypothesis_draws_no_constants_from_code_of_ours(judge: Judge) -> None:
     assert statuses(judgement) == {"test_pool": "passed"}
 
 
+def test_a_file_that_starts_threads_is_judged_without_forking_from_it(judge: Judge) -> None:
+    judgement = judge(
+        "import queue, threading, warnings, toybox\nwarnings.simplefilter('error')\n"
+        "jobs, results = queue.Queue(), queue.Queue()\n"
+        "def work():\n    while True: results.put(toybox.clamp(*jobs.get()))\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "def test_threaded():\n    jobs.put((9, 0, 5))\n    assert results.get(timeout=10) == 5\n"
+        "def test_hangs():\n    results.get()\n",
+        seeds=(0, 1),
+        limit=3.0,
+    )
+    assert statuses(judgement) == {"test_threaded": "passed", "test_hangs": "timeout"}
+    assert confirmed(judgement) == {"bug_1"}
+
+
 def test_reach_names_the_bugs_whose_code_ran(judge: Judge) -> None:
     judgement = judge(REFERENCE)
     reached = {

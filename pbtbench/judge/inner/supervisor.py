@@ -68,7 +68,11 @@ class Supervisor:
         self.template: int | None = None
         self.requests: socket.socket | None = None
         self.collection = bytearray()
+        self.collecting_since = 0.0
         self.collecting_until: float | None = None
+        self.collect_seconds = 0.0
+        self.threaded = False
+        """The template has threads, which a fork would lose: every case gets a template of its own."""
         self.done = False
         self.next_watch = 0.0
 
@@ -130,22 +134,26 @@ class Supervisor:
     def _start_template(self, message: dict[str, Any]) -> None:
         test_file = Path(self.config["test_file"])
         test_file.write_bytes(bytes.fromhex(message["answer"]))
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.requests, theirs = _socket_pair()
         report, report_writer = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            os.close(report)
-            self._become_template(theirs, report_writer)
-        theirs.close()
-        os.close(report_writer)
+        self.template = self._fork_template(theirs, report_writer, self.config)
+        ours = self.requests
         os.set_blocking(report, False)
-        self.template, self.requests = pid, ours
-        self.collecting_until = time.monotonic() + message["limit"]
+        self.collecting_since = time.monotonic()
+        self.collecting_until = self.collecting_since + message["limit"]
         self.selector.register(report, selectors.EVENT_READ, self._on_collection)
         self.selector.register(ours.fileno(), selectors.EVENT_READ, self._on_template)
 
-    def _become_template(self, requests: socket.socket, report: int) -> None:
+    def _fork_template(self, requests: socket.socket, report: int, config: dict[str, Any]) -> int:
+        """Process id of a new template; closes its ends of socket and pipe here."""
+        pid = os.fork()
+        if pid == 0:
+            self._become_template(requests, report, config)
+        requests.close()
+        os.close(report)
+        return pid
+
+    def _become_template(self, requests: socket.socket, report: int, config: dict[str, Any]) -> None:
         from . import template
 
         status = 1
@@ -163,7 +171,7 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 Path("/proc/self/oom_score_adj").write_text("500")
             os.chdir(Path(self.config["test_file"]).parent)
-            template.serve(requests, report, self.config)
+            template.serve(requests, report, config)
             status = 0
         finally:
             os._exit(status)
@@ -180,6 +188,7 @@ class Supervisor:
         self.selector.unregister(fd)
         os.close(fd)
         self.collecting_until = None
+        self.collect_seconds = time.monotonic() - self.collecting_since
         messages: list[Any] = []
         with contextlib.suppress(frames.FrameError):
             messages = frames.Decoder().feed(bytes(self.collection))
@@ -189,6 +198,7 @@ class Supervisor:
             and isinstance(messages[0], dict)
             and isinstance(messages[0].get("cases"), list)
         ):
+            self.threaded = messages[0].get("threads") != 1
             self._send({"event": "collected", **messages[0]})
         else:
             self._send({"event": "collected", "cases": [], "error": "", "reach": [], "died": True})
@@ -220,14 +230,27 @@ class Supervisor:
         self.runs[run.id] = run
         request = {"id": run.id, "case": message["case"], "seed": message["seed"], "scratch": scratch}
         try:
-            assert self.requests is not None
-            socket.send_fds(self.requests, [frames.encode(request)], [writer])
+            if self.threaded:
+                run.pid = self._start_direct(request, writer)
+                run.deadline += 2 + 3 * self.collect_seconds  # it has to import everything once more
+            else:
+                assert self.requests is not None
+                socket.send_fds(self.requests, [frames.encode(request)], [writer])
         except (OSError, AssertionError):
             self._finish_run(run, {"status": "crashed", "message": "the test process is gone", "gone": True})
             return
         finally:
             os.close(writer)
         self.selector.register(reader, selectors.EVENT_READ, lambda _fd, run=run: self._on_row(run))
+
+    def _start_direct(self, request: dict[str, Any], writer: int) -> int:
+        """Process id of a template made for this one case, which runs it without forking."""
+        ours, theirs = _socket_pair()
+        with ours:
+            socket.send_fds(ours, [frames.encode(request)], [writer])
+            return self._fork_template(
+                theirs, os.open(os.devnull, os.O_WRONLY), {**self.config, "direct": True}
+            )
 
     def _on_row(self, run: _Run) -> None:
         try:
@@ -328,6 +351,10 @@ class Supervisor:
         for pid in children_of(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _socket_pair() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def _read_row(run: _Run, status: int) -> dict[str, Any]:

@@ -28,7 +28,8 @@ REQUEST_SIZE = 4096
 def serve(requests: socket.socket, report: int, config: dict[str, Any]) -> None:
     """Collect, send the list of cases to ``report``, then fork cases until ``requests`` closes.
 
-    ``config``: ``test_file``, ``ini``, ``site_packages``, ``top_levels``, ``scratch``.
+    ``config``: ``test_file``, ``ini``, ``site_packages``, ``top_levels``; ``direct``: run the first requested
+    case in this very process instead, because it has threads, and a fork would not have them.
     """
     plugin = _TemplatePlugin(requests, report, config)
     arguments = [
@@ -97,6 +98,7 @@ class _TemplatePlugin:
             "cases": [_describe(item) for item in self.items],
             "error": case.clip(error),
             "hooks": self._hooks(),
+            "threads": len(os.listdir("/proc/self/task")),
             "reach": self.reach.stop(),
             "peeked": self.peeking.peeked,
         }
@@ -115,6 +117,8 @@ class _TemplatePlugin:
             return False
         (request,) = frames.Decoder().feed(data)
         (pipe,) = descriptors
+        if self.config.get("direct"):
+            self._run_case(request, pipe)
         middle = os.fork()
         if middle == 0:
             # The case itself is the grandchild; it learns its own id before the supervisor does.
@@ -131,7 +135,8 @@ class _TemplatePlugin:
     def _run_case(self, request: dict[str, Any], pipe: int) -> None:
         row: dict[str, Any] = {"status": "crashed", "message": "the case could not be started"}
         try:
-            os.setsid()
+            with contextlib.suppress(PermissionError):  # a direct case leads its session already
+                os.setsid()
             self.requests.close()
             signal.set_wakeup_fd(-1)
             case.fresh_folders(request["scratch"])
