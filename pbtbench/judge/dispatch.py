@@ -11,7 +11,7 @@ from threading import Lock
 
 from pbtbench.images.base import PreparedProblem
 from pbtbench.judge import plan
-from pbtbench.judge.outcome import FileStatus, Judgement, Outcome
+from pbtbench.judge.outcome import FileStatus, Judgement, Outcome, Stage
 from pbtbench.judge.plan import Pair
 from pbtbench.judge.reached import BugReach
 from pbtbench.judge.session import Collection
@@ -196,7 +196,7 @@ class Dispatch:
         with ThreadPoolExecutor(len(runs), thread_name_prefix="judge-collect") as pool:
             return dict(zip(runs, pool.map(TreeRun.collect, runs.values()), strict=True))
 
-    def _run_all(self, runs: Mapping[str, TreeRun], plans: Mapping[str, list[Pair]], stage: str) -> Rows:
+    def _run_all(self, runs: Mapping[str, TreeRun], plans: Mapping[str, list[Pair]], stage: Stage) -> Rows:
         with self._event_lock:
             done, total = self._progress.get(stage, (0, 0))
             self._progress[stage] = (done, total + sum(len(pairs) for pairs in plans.values()))

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 FileStatus = Literal["ok", "no_file", "empty", "import_error", "no_tests", "timeout"]
 
+Stage = Literal["screen", "decide", "again", "isolate"]
+"""Which pass of the judge produced a row; see ``judge.plan``."""
+
 Status = Literal["passed", "failed", "skipped", "xfailed", "timeout", "crashed", "import_error", "exited"]
 """``crashed``: ended by a signal; ``exited``: left the process by itself before reporting;
 ``import_error``: the file (or, on this tree, the function) could not be collected."""
@@ -26,8 +29,7 @@ class Outcome:
     tree: str
     seed: int
     status: Status
-    stage: str = "decide"
-    """Which pass of the judge produced it: ``screen``, ``decide``, ``again`` or ``isolate``."""
+    stage: Stage = "decide"
     phase: str = ""
     """pytest phase of the first failure: ``setup``, ``call`` or ``teardown``; "" when there is none."""
     exception: str = ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pbtbench.judge.outcome import Outcome
+from pbtbench.judge.outcome import Outcome, Stage
 from pbtbench.problems.tree import BUGGY, CLEAN, fixed, only
 
 Pair = tuple[str, int]
@@ -119,7 +119,7 @@ def isolation_pairs(
     return pairs, inferred
 
 
-def _same_as_buggy(row: Outcome, tree: str, stage: str) -> Outcome:
+def _same_as_buggy(row: Outcome, tree: str, stage: Stage) -> Outcome:
     return replace(row, tree=tree, stage=stage, seconds=0.0, cpu_seconds=0.0, extra={"same_as": BUGGY})
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, get_args
 
 from pbtbench.errors import SandboxDiedError
-from pbtbench.judge.outcome import Outcome, Status
+from pbtbench.judge.outcome import Outcome, Stage, Status
 from pbtbench.judge.plan import UNSURE, Pair
 from pbtbench.judge.reached import BugReach
 from pbtbench.judge.session import Collection, TreeSession, code_keys
@@ -68,7 +68,7 @@ class TreeRun:
                     return collection
         raise AssertionError
 
-    def run(self, pairs: Sequence[Pair], stage: str) -> dict[Pair, Outcome]:
+    def run(self, pairs: Sequence[Pair], stage: Stage) -> dict[Pair, Outcome]:
         """Run pairs in order, as many at a time as there are slots. Unsure rows stay as they are,
         except that a case whose process or sandbox vanished under it is run again alone."""
         with ThreadPoolExecutor(self._slots.count, thread_name_prefix=f"judge-{self.tree}") as pool:
@@ -78,7 +78,7 @@ class TreeRun:
                 rows[pair] = self.run_alone(pair, stage)
         return rows
 
-    def run_alone(self, pair: Pair, stage: str) -> Outcome:
+    def run_alone(self, pair: Pair, stage: Stage) -> Outcome:
         """Run one pair in a fresh session with nothing else of ours on the machine."""
         with self._slots.alone():
             self.close()
@@ -99,7 +99,7 @@ class TreeRun:
         if session is not None:
             session.close()
 
-    def _run_one(self, pair: Pair, stage: str) -> Outcome:
+    def _run_one(self, pair: Pair, stage: Stage) -> Outcome:
         row = replace(self._run_now(pair), stage=stage)
         self._on_row(row)
         return row

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pbtbench.judge.outcome import Judgement, Outcome
+from pbtbench.judge.outcome import Judgement, Outcome, Stage
 from pbtbench.problems.model import Level
 from pbtbench.problems.tree import BUGGY, CLEAN, fixed, only
 from pbtbench.score.metrics import answer_metrics
@@ -21,7 +21,8 @@ NOT_REACHED = "not_reached"
 """Stands for an outcome that was not produced because the function never enters the bug's code."""
 
 _WORST_FIRST = ("crashed", "exited", "timeout", "import_error", "failed", "passed", "xfailed", "skipped")
-_STAGES = ("screen", "decide", "isolate")
+_SHOWN_LAST: tuple[Stage, ...] = ("screen", "again", "decide", "isolate")
+"""Of a case that ran in several stages, the row of the last of these is shown: verdicts rest on it."""
 
 
 def score_document(
@@ -75,7 +76,7 @@ def _functions(judgement: Judgement) -> dict[str, Any]:
     for row in judgement.outcomes:
         cases = latest.setdefault((row.function, row.tree, row.seed), {})
         seen = cases.get(row.case)
-        if seen is None or _STAGES.index(row.stage) >= _STAGES.index(seen.stage):
+        if seen is None or _SHOWN_LAST.index(row.stage) >= _SHOWN_LAST.index(seen.stage):
             cases[row.case] = row
     status = {place: _worst(row.status for row in cases.values()) for place, cases in latest.items()}
     trees = (BUGGY, CLEAN, *map(fixed, judgement.bugs), *map(only, judgement.bugs))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
+from pbtbench.judge.outcome import Judgement, Outcome, Stage
 from pbtbench.problems.tree import BUGGY, CLEAN, fixed
 from pbtbench.score import TrialScore, decide, score_document, verdict_document
 from tests.score.builders import LEVELS, SEEDS, every_seed, finds, judgement, replace, row
@@ -115,3 +117,16 @@ def test_what_aggregation_reads_back_from_a_stored_document_is_what_was_scored()
     assert (score.functions, score.useful, score.clean, score.checked) == (2, 2, 1, 2)
     assert score.no_file is False
     assert len(SEEDS) == len(verdicts["by_seed"]["f2p"]["bug_1"])
+
+
+def test_a_document_can_be_made_of_rows_of_every_stage_and_shows_the_deciding_one() -> None:
+    rows = [
+        Outcome(function="test_x", case="test_x", tree=BUGGY, seed=0, status=status, stage=stage)
+        for stage, status in zip(get_args(Stage), ("passed", "failed", "crashed", "skipped"), strict=True)
+        if stage != "isolate"
+    ]
+    judgement = Judgement(
+        problem="TOYB-001", seeds=(0,), bugs=("bug_1",), functions=("test_x",), outcomes=tuple(rows)
+    )
+    document = score_document(judgement, decide(judgement), {"bug_1": "L1"})
+    assert document["functions"]["test_x"]["outcomes"]["buggy"] == ["failed"]
