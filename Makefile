@@ -19,7 +19,8 @@ export FIND_PYTHON
 
 # The problems that `make run` takes: all of them while they are few.
 PROBLEMS ?=
-RUN_FLAGS ?= $(foreach id,$(PROBLEMS),-p $(id))
+# One seed, to be quick: `pbtbench run` itself takes three.
+RUN_FLAGS ?= --seeds 1 $(foreach id,$(PROBLEMS),-p $(id))
 
 .PHONY: run test lint format setup lock bench clean
 
