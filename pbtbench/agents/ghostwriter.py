@@ -6,7 +6,7 @@ from pbtbench.agents.base import ANSWER, AgentEvent, AgentResult, Events, Task
 from pbtbench.agents.inside import run_inside
 from pbtbench.sandbox.base import Sandbox
 
-MAX_FUNCTIONS = 20
+MAX_FUNCTIONS = 12
 WRITING_SECONDS = 60.0
 """CPU time after which no further module is begun; what is written by then is the answer."""
 
