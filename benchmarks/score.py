@@ -27,7 +27,7 @@ FUNCTIONS = tuple(f"test_{number}" for number in range(12))
 class BusyJudge(FakeJudge):
     """Gives every answer as many rows as a real one has."""
 
-    def __call__(self, prepared: Any, _answer: Any, **_options: Any) -> Judgement:
+    def __call__(self, prepared: Any, answer: Any, **_options: Any) -> Judgement:  # noqa: ARG002
         """A judgement with some bug found by every function."""
         rows = [row for name in FUNCTIONS for row in every_seed(BUGS[len(name) % 2], case=name)]
         return Judgement(
