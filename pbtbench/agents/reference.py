@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pbtbench.agents.base import ANSWER, AgentResult, Events, Task
-from pbtbench.errors import AgentError
+from pbtbench.errors import ProblemError
 from pbtbench.sandbox.base import Sandbox
 
 
@@ -13,9 +13,13 @@ class Reference:
     name = "reference"
 
     def run(self, task: Task, sandbox: Sandbox, events: Events) -> AgentResult:  # noqa: ARG002
-        """Write the reference. Raises AgentError when the problem has none."""
+        """Write the reference. Raises ProblemError when the problem has none: that is no result."""
         path = task.problem.reference
         if path is None or not path.is_file():
-            raise AgentError("the problem has no reference tests", where=task.problem.id)
+            raise ProblemError(
+                "there is no reference/pbt_test.py",
+                where=task.problem.id,
+                hint="The agent reference needs it",
+            )
         sandbox.put(ANSWER, path.read_bytes())
         return AgentResult(end="finished")

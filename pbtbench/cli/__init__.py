@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import pbtbench
-from pbtbench.errors import DiskFullError, PbtbenchError, SelectionError
+from pbtbench.errors import DiskFullError, MachineError, PbtbenchError, SelectionError
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run", "let agents write tests, judge them, print a table"),
@@ -24,8 +24,8 @@ OVERVIEW = """\
 Examples:
   pbtbench doctor                                              what can this machine do?
   pbtbench problems list                                       which problems are there?
-  pbtbench run -a ghostwriter -a reference -p 'BIDC-*'         a run without any model
-  pbtbench score --problem BIDC-001 --tests pbt_test.py        judge your own tests
+  pbtbench run -a ghostwriter -a reference -p 'CTLS-*'         a run without any model
+  pbtbench score --problem CTLS-001 --tests pbt_test.py        judge your own tests
 
 Usage: pbtbench COMMAND [OPTIONS]
 
@@ -58,8 +58,27 @@ BROKEN = 3
 """Exit code for a defect of pbtbench itself."""
 
 
+_UNUSABLE = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOENT,
+        errno.EEXIST,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+    }
+)
+"""What the system says of a place that cannot be used as asked: the user's to mend, no defect of ours."""
+
+
 def run_command(argv: Sequence[str]) -> int:
     """Do what ``argv`` says; the exit code. Errors are one line on stderr."""
+    if sys.stdout is None or sys.stderr is None:
+        # Closed by the caller; libraries expect both, and what is printed can go nowhere.
+        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+        sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -77,6 +96,13 @@ def run_command(argv: Sequence[str]) -> int:
                 "no space left on the device", where=error.filename, hint="Free some and try again"
             )
             return _fail(str(full), full.exit_code)
+        if error.filename is not None and error.errno in _UNUSABLE:
+            unusable = MachineError(
+                f"{os.strerror(error.errno or 0).lower()}",
+                where=os.fsdecode(error.filename),
+                hint="Give another place (-o FOLDER for a run, PBTBENCH_CACHE for the cache)",
+            )
+            return _fail(str(unusable), unusable.exit_code)
         return _unexpected(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence
         return _unexpected(error)

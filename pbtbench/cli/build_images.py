@@ -46,8 +46,8 @@ def build_images(
 
     \b
       pbtbench build-images                                every shipped problem
-      pbtbench build-images bidict --sandbox docker        the problems of one library
-      pbtbench build-images -p BIDC-001 --base offline     from the offline base image
+      pbtbench build-images cachetools --sandbox docker        the problems of one library
+      pbtbench build-images -p CTLS-001 --base offline     from the offline base image
 
     Build the images that sandboxes start from: per library one, per problem a layer on it.
 

@@ -23,8 +23,8 @@ def problems() -> None:
 
     \b
       pbtbench problems list
-      pbtbench problems list -p 'BIDC-*' --json
-      pbtbench problems show BIDC-001
+      pbtbench problems list -p 'CTLS-*' --json
+      pbtbench problems show CTLS-001
       pbtbench problems list --problems-dir ~/PBT-Bench/libraries
 
     List and show problems.
@@ -37,7 +37,7 @@ def list_(problem: Problems = None, problems_dir: ProblemsDir = None, json: Json
 
     \b
       pbtbench problems list
-      pbtbench problems list -p 'BIDC-*' --json
+      pbtbench problems list -p 'CTLS-*' --json
 
     One line a problem.
     """
@@ -64,8 +64,8 @@ def show(
     """Examples:
 
     \b
-      pbtbench problems show BIDC-001
-      pbtbench problems show BIDC-001 --json
+      pbtbench problems show CTLS-001
+      pbtbench problems show CTLS-001 --json
 
     Everything about one problem, its bugs included (this gives the answers away).
     """

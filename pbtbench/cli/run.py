@@ -90,7 +90,7 @@ def run(
 
     \b
       pbtbench run -a ghostwriter -a reference            every shipped problem, no model
-      pbtbench run -a existing -p 'BIDC-*' --sandbox local
+      pbtbench run -a existing -p 'CTLS-*' --sandbox local
       pbtbench run -m anthropic/claude-sonnet-4-6 --mode pbt --mode baseline -k 3 -o runs/sonnet
       pbtbench run -a replay --answers old-answers/ -o runs/replayed
 

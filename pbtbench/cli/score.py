@@ -77,8 +77,8 @@ def score(
     \b
       pbtbench score runs/20260101-120000-ghostwriter--pbt      score a run again, from its outcomes
       pbtbench score runs/… --rejudge                           run all its tests again
-      pbtbench score --problem BIDC-001 --tests pbt_test.py     judge one file
-      pbtbench score --problem BIDC-001 --tests pbt_test.py --json
+      pbtbench score --problem CTLS-001 --tests pbt_test.py     judge one file
+      pbtbench score --problem CTLS-001 --tests pbt_test.py --json
       pbtbench score --tests answers/                           judge …/<PROBLEM-ID>/pbt_test.py, by folder
 
     Turn outcomes into verdicts, or judge test files that come from anywhere.

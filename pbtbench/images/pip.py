@@ -158,7 +158,7 @@ def _error(output: str, names: str, kind: str, into: Path) -> Exception:
     if mismatch := _HASHES.search(output):
         expected, got = mismatch.groups()
         return HashMismatchError(
-            f"the package index gave another file: sha256 {got[:12]}… instead of the pinned {expected[:12]}…",
+            f"the package index gave another file: sha256 {got} instead of the pinned {expected}",
             where=names,
             hint="Check the pin, and whether a proxy or mirror changes files",
         )

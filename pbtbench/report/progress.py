@@ -212,4 +212,4 @@ class _Count:
 
 
 def _stopping(running: int) -> str:
-    return f"Stopping: {running} still at work. Ctrl-C again stops at once; the same command resumes."
+    return f"Stopping: {running} still at work. Ctrl-C again stops at once; with -o FOLDER it goes on later."

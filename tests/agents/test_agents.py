@@ -10,7 +10,7 @@ import pytest
 from pbtbench.agents import BUILT_IN, NAMES, make_agent
 from pbtbench.agents.base import ANSWER, MAX_ANSWER, Task
 from pbtbench.agents.replay import find_answers, read_answer
-from pbtbench.errors import AgentError, AnswerError, ConfigurationError, SelectionError
+from pbtbench.errors import AgentError, AnswerError, ConfigurationError, ProblemError, SelectionError
 from pbtbench.sandbox.base import PYTHON, CommandResult
 from tests.agents.fakes import FakeSandbox, make_problem
 
@@ -52,8 +52,8 @@ def test_reference_hands_in_the_reference_byte_for_byte(tmp_path):
     assert sandbox.files == {ANSWER: reference.read_bytes()}
 
 
-def test_a_problem_without_reference_is_an_agent_error():
-    with pytest.raises(AgentError, match="DEMO-001: the problem has no reference"):
+def test_a_problem_without_reference_is_no_result():
+    with pytest.raises(ProblemError, match="DEMO-001: there is no reference"):
         run("reference", FakeSandbox())
 
 

@@ -86,3 +86,26 @@ def test_one_file_is_judged_as_documented(tmp_path: Path) -> None:
         "confirmed_recall": 0.0,
         "paper_recall": 0.0,
     }
+
+
+@pytest.mark.parametrize("folder", ["file/out", "file"])
+def test_a_place_that_cannot_hold_a_run_is_one_line(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("")
+    arguments = ["run", "-a", "nop", "-p", "HTTP-001", "--sandbox", "local", "-o", folder]
+    done = subprocess.run(
+        [sys.executable, "-m", "pbtbench", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode in (2, 3)
+    assert "file" in last
+    assert "defect" not in last
+
+
+def test_closed_output_is_no_defect(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m pbtbench problems list >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
