@@ -9,7 +9,6 @@ process 1 of its namespace no signal from inside reaches it.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -23,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from . import frames
+from .processes import children_of, close_all_but, protect_process
 
-PR_SET_DUMPABLE = 4
-PR_SET_CHILD_SUBREAPER = 36
 ROW_LIMIT = 4 * 1024 * 1024
 """Bytes of one row; what writes more is not a row."""
 WATCH_INTERVAL = 0.1
@@ -371,35 +369,6 @@ def _read_row(run: _Run, status: int) -> dict[str, Any]:
         name = signal.Signals(os.WTERMSIG(status)).name
         return {"status": "crashed", "exception": name, "message": f"ended by {name}"}
     return {"status": "exited", "message": f"left the process with status {os.WEXITSTATUS(status)}"}
-
-
-def protect_process() -> None:
-    """Become untraceable for processes of the same user, and the reaper of all orphans below."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    for option, value in ((PR_SET_DUMPABLE, 0), (PR_SET_CHILD_SUBREAPER, 1)):
-        if libc.prctl(option, value, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
-
-
-def children_of(pid: int) -> list[int]:
-    """Ids of the processes whose parent is ``pid``."""
-    children = []
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                stat = Path(entry.path, "stat").read_bytes()
-                if int(stat.rpartition(b")")[2].split()[1]) == pid:
-                    children.append(int(entry.name))
-    return children
-
-
-def close_all_but(keep: set[int]) -> None:
-    """Close every descriptor of this process that is not in ``keep``."""
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
-        if fd not in keep:
-            with contextlib.suppress(OSError):
-                os.close(fd)
 
 
 def _drain(fd: int) -> None:
